@@ -9,27 +9,27 @@ from results.records import Measurement
 
 
 class Observation(Protocol):
-    """What a probe saw in detail, for users who need more than its metrics."""
+    """Detailed result of a probe, for users who need more than its metrics."""
 
     @abstractmethod
     def measurement(self) -> Measurement:
-        """The metrics and series."""
+        """Returns the metrics and series."""
 
 
 class Probe(Protocol):
     """A measurement from a host to an address.
 
-    A probe is a frozen dataclass: its fields say what to do, and are checked when it is made. A class that inherits
-    from this one is found by the tests, which check its shape.
+    A probe is a frozen dataclass: its fields say what to do, and are checked when it is made. Tests find the
+    classes that inherit from this one, and check their shape.
     """
 
     @abstractmethod
     def run(self, host: Host, address: str, *, watch: Callable[..., None] = ...) -> Measurement | Observation:
-        """Measures.
+        """Runs the measurement.
 
         Args:
-            host, address: where the probe runs, and what it connects to.
-            watch: called a few times a second; what it raises ends the measurement. Some probes pass their progress.
+            host, address: host in which the probe runs, and address to which it connects.
+            watch: callback a few times a second, some probes pass their progress; an exception ends the measurement.
 
         Raises:
             MeasurementFailed: it failed, or took too long; with the last words of the program behind the probe.

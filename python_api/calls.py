@@ -1,4 +1,4 @@
-"""What passes between a Network and the process that has it: calls, answers and errors, over a pair of sockets."""
+"""Messages between a Network and its process: calls, answers and errors, over a pair of sockets."""
 
 import traceback
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """The first message: the network to start; what its fields say stands with `topologies.testbed.testbed.Testbed`."""
+    """The first message: the network to start; see `topologies.testbed.testbed.Testbed` for the fields."""
 
     topology: "Topo"
     emulator: str
@@ -31,18 +31,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call returned, or the error that it raised."""
+    """Result of a call, or the error that it raised."""
 
     value: Any = None
     error: FlightpathError | None = None
 
     @classmethod
     def failed(cls, error: Exception) -> "Answer":
-        """The answer for an error; one that is a mistake in the code is told with its traceback."""
+        """Returns the answer for an error; an internal error includes its traceback."""
         if isinstance(error, FlightpathError):
             return cls(error=error)
         return cls(error=FlightpathError(f"internal error: {''.join(traceback.format_exception(error)).strip()}"))
 
 
 STOP = "stop"
-"""The name of the call that ends the network."""
+"""Name of the call that ends the network."""

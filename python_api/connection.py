@@ -1,4 +1,4 @@
-"""The process that has a network, as its user sees it: started, called, ended."""
+"""The process of a network, from its user's side: start, calls, end."""
 
 import contextlib
 import socket
@@ -23,7 +23,7 @@ class NetworkProcess:
     Calls of several threads wait for each other. Ctrl-C during a call ends the process: its answer would come later.
 
     Attributes:
-        addresses: of each host, without their prefix lengths.
+        addresses: addresses of each host, without their prefix lengths.
         is_running: whether it answers calls.
 
     Raises:
@@ -50,17 +50,17 @@ class NetworkProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """PID of the process."""
         return self._process.pid
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Calls a method of `python_api.served.ServedNetwork`, and returns what it returns or raises what it raises.
+        """Calls a method of `python_api.served.ServedNetwork`, and returns its result or raises its error.
 
         Raises:
-            MeasurementFailed: the process has ended; with what it printed last.
+            MeasurementFailed: the process has ended; with the end of its output.
         """
         with self._lock:
-            return self._answer_to(Call(name, arguments), ends_all=())
+            return self._answer_to(Call(name, arguments), fatal=(KeyboardInterrupt,))
 
     def stop(self) -> None:
         """Ends the network, and then the process; without its help if that takes long."""
@@ -68,8 +68,10 @@ class NetworkProcess:
             self.call(STOP, {})
         self._end()
 
-    def _answer_to(self, message: Setup | Call, ends_all: tuple[type[Exception], ...] = (Exception,)) -> Any:
-        """Sends a message and returns the answer; ends the process at errors of the kind, and at an interruption."""
+    def _answer_to(
+        self, message: Setup | Call, fatal: tuple[type[BaseException], ...] = (KeyboardInterrupt, Exception)
+    ) -> Any:
+        """Sends a message and returns the answer; ends the process at fatal errors."""
         try:
             self._send(message)
             answer: Answer = self._connection.recv()
@@ -78,7 +80,7 @@ class NetworkProcess:
             return answer.value
         except (EOFError, OSError):
             self._raise_ended()
-        except (KeyboardInterrupt, *ends_all):
+        except fatal:
             self._end()
             raise
 

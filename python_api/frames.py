@@ -9,13 +9,13 @@ from results.records import CellResult, Claim, ClaimVerdict, Metric, Verdict
 from results.summary.means import metric_names
 
 UNITS = "units"
-"""The attribute of a frame (`frame.attrs`) with the unit of each metric or series, by its name."""
+"""Attribute of a frame (`frame.attrs`) with the unit of each metric or series, by its name."""
 
 _CELL = "cell"
 
 
 def cells_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
-    """A row for each cell, numbered from 1 in the order of measurement.
+    """Returns a row for each cell, numbered from 1 in the order of measurement.
 
     Its columns are the parameters; `repetition` (int64); `verdict` (an ordered categorical, from `faithful` to
     `unusable`) and `reasons` (text, of the certificate); then the metrics (float64, NaN where one was not measured),
@@ -42,31 +42,31 @@ def cells_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
 
 
 def series_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
-    """A row for each point of each series.
+    """Returns a row for each point of each series.
 
     Its columns are `cell` (int64, a row of `cells_frame`), `name` (text), `time_s` (float64, seconds since the load
     began) and `value` (float64). `attrs["units"]` has the unit of each series.
     """
-    found = [
+    all_series = [
         (number, name, series)
         for number, cell in enumerate(cells, start=1)
         for name, series in cell.measurement.series.items()
     ]
     frame = pd.DataFrame(
         {
-            _CELL: pd.array([number for number, _, series in found for _ in series.values], dtype="int64"),
-            "name": pd.array([name for _, name, series in found for _ in series.values], dtype="str"),
-            "time_s": pd.array([at for _, _, series in found for at in series.times_s], dtype="float64"),
-            "value": pd.array([value for _, _, series in found for value in series.values], dtype="float64"),
+            _CELL: pd.array([number for number, _, series in all_series for _ in series.values], dtype="int64"),
+            "name": pd.array([name for _, name, series in all_series for _ in series.values], dtype="str"),
+            "time_s": pd.array([at for _, _, series in all_series for at in series.times_s], dtype="float64"),
+            "value": pd.array([value for _, _, series in all_series for value in series.values], dtype="float64"),
         }
     )
-    names = dict.fromkeys(name for _, name, _ in found)
-    frame.attrs[UNITS] = {name: _unit(series.unit for _, each, series in found if each == name) for name in names}
+    names = dict.fromkeys(name for _, name, _ in all_series)
+    frame.attrs[UNITS] = {name: _unit(series.unit for _, each, series in all_series if each == name) for name in names}
     return frame
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
-    """A row for each claim: `claim`, `paper`, `measured`, `why` (texts) and `verdict` (a categorical)."""
+    """Returns a row for each claim: `claim`, `paper`, `measured`, `why` (texts) and `verdict` (a categorical)."""
     texts = {name: [getattr(claim, name) for claim in claims] for name in ("claim", "paper", "measured", "why")}
     columns: dict[str, Any] = {name: pd.array(values, dtype="str") for name, values in texts.items()}
     columns["verdict"] = _categorical((claim.verdict for claim in claims), ClaimVerdict)
@@ -83,12 +83,12 @@ def _numbers(metrics: Sequence[Metric | None], read: Callable[[Metric], float | 
 
 
 def _unit(units: Iterable[str]) -> str:
-    """The unit of a name; of an import from elsewhere there may be several."""
+    """Returns the unit of a name; imported runs may have several."""
     return " or ".join(dict.fromkeys(units))
 
 
 def links_frame(directions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row for each direction of each link.
+    """Returns a row for each direction of each link.
 
     Its columns are `link` (the two interfaces), `source`, `target`, `emulator`; as specified `bandwidth_bps` (float64,
     NaN: unlimited), `delay_ms`, `jitter_ms`, `loss_percent` (float64), `queue` and `specification` (texts); and since

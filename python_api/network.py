@@ -40,14 +40,14 @@ class Network:
         topology: a network's name (`flightpath mn --help` lists them), a topology of Mininet's (`mininet.topo.Topo`),
             or its class. Hosts that name no class of ours get an address as in Mininet; links understand
             the options of Mininet's `TCLink` and those of docs/links.md.
-        emulator: of the links: `relay`, `netem`, or `auto`, the first of them that works here.
-        datapath: of the switches: `auto`, `kernel` or `user`.
-        policy: how the controller chooses paths for TCP and MPTCP (docs/steering.md); None: the shortest.
-        clock: only `real`; what this machine is too slow for, `flightpath.run(…, clock="virtual")` measures.
-        **options: of the topology, if it is a name or a class.
+        emulator: emulator of the links: `relay`, `netem`, or `auto`, the first of them that works here.
+        datapath: datapath of the switches: `auto`, `kernel` or `user`.
+        policy: the controller's policy for paths of TCP and MPTCP (docs/steering.md); None: the shortest.
+        clock: only `real`; use `flightpath.run(…, clock="virtual")` if this machine is too slow.
+        **options: options of the topology, if it is a name or a class.
 
     Raises:
-        UsageError: there is no such network or option, or a value makes no sense.
+        UsageError: there is no such network or option, or a value is invalid.
         MissingCapability: Mininet is not installed.
     """
 
@@ -73,16 +73,16 @@ class Network:
         self._process: NetworkProcess | None = None
         self._addresses: Mapping[str, Sequence[str]] = {}
 
-    # --- its life ---
+    # --- start and stop ---
 
     def start(self) -> Self:
         """Starts the network; `stop` must follow, which a `with` block does by itself.
 
         Raises:
             MissingCapability: this machine lacks something; the message says what.
-            UsageError: an option makes no sense.
+            UsageError: an option is invalid.
         """
-        if self._is_running():
+        if self._running():
             raise UsageError("the network has been started already")
         self._process = NetworkProcess(self._setup)
         self._addresses = self._process.addresses
@@ -90,8 +90,8 @@ class Network:
 
     def stop(self) -> None:
         """Ends the network and all that runs in it; does nothing if it has ended already."""
-        if self._is_running():
-            self._process.stop()
+        if process := self._running():
+            process.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -101,25 +101,25 @@ class Network:
 
     @override
     def __repr__(self) -> str:
-        state = f"hosts {', '.join(self.hosts)}" if self._is_running() else "not running"
+        state = f"hosts {', '.join(self.hosts)}" if self._running() else "not running"
         return f"<Network: {state}>"
 
-    # --- what it consists of ---
+    # --- hosts and links ---
 
     @property
     def hosts(self) -> list[str]:
-        """The names of the hosts."""
+        """Names of the hosts."""
         return self._setup.topology.hosts()
 
     def address(self, host: str, family: Literal[4, 6] = 4, port: int = 0) -> str:
-        """An address of a host, without its prefix length; of its interfaces with one, `port` counts from 0."""
+        """Returns a host's address, without its prefix length; `port` counts its interfaces with one, from 0."""
         self._require_host(host)
-        found = [text for text in self._addresses.get(host, ()) if (":" in text) == (family == 6)]
-        if port >= len(found):
+        addresses = [text for text in self._addresses.get(host, ()) if (":" in text) == (family == 6)]
+        if port >= len(addresses):
             raise UsageError(
                 f"{host} has no such address", f"its addresses: {', '.join(self._addresses.get(host, ()))}"
             )
-        return found[port]
+        return addresses[port]
 
     @property
     def links(self) -> pd.DataFrame:
@@ -140,11 +140,11 @@ class Network:
         """Runs a program in a host to its end, as `subprocess.run` does.
 
         Args:
-            host: its name.
-            argv: the program and its arguments, as a list.
-            input: text for its standard input.
-            timeout: it is killed after so many seconds.
-            check: another exit code than 0 is an error.
+            host: name of the host.
+            argv: program and arguments, as a list.
+            input: text for the program's standard input.
+            timeout: time limit in seconds, after which it is killed.
+            check: whether another exit code than 0 is an error.
 
         Raises:
             UsageError: there is no such host.
@@ -170,9 +170,9 @@ class Network:
 
         Args:
             source, target: hosts.
-            count: of the requests.
-            interval: seconds between two of them.
-            port: of the target's interface.
+            count: number of requests.
+            interval: seconds between two requests.
+            port: port of the target's interface.
 
         Returns:
             Metrics `rtt` and `rtt_min` (ms) and `lost` (%); series `rtt` (ms).
@@ -183,12 +183,12 @@ class Network:
         return self._call("ping", source=source, target=target, count=count, interval=interval, port=port)
 
     def iperf(self, source: str, target: str, *, seconds: float = 2, port: int = 0, **options: Any) -> Measurement:
-        """Fills the path from one host to another for some seconds with iperf3, after a second that is not counted.
+        """Fills the path from one host to another for some seconds with iperf3, after a warm-up of a second.
 
         Args:
             source, target: hosts.
-            seconds: that are counted.
-            port: of the target's interface.
+            seconds: measured time.
+            port: port of the target's interface.
             **options: fields of `probes.transfers.iperf3.Iperf3`: `streams=4`, `mptcp=True`, `udp_bps=10_000_000`, …
 
         Returns:
@@ -207,8 +207,8 @@ class Network:
 
         Args:
             source, target: hosts.
-            size: of the file, for example `50MB` or `1GiB`.
-            port: of the source's interface.
+            size: size of the file, for example `50MB` or `1GiB`.
+            port: port of the source's interface.
             **options: fields of `probes.preflight.TransferSpec`: `streams=4`, `mptcp=True`, …
 
         Returns:
@@ -216,20 +216,20 @@ class Network:
             core); series `goodput` (bit/s).
 
         Raises:
-            UsageError: the size makes no sense, or there is no such option.
+            UsageError: the size is invalid, or there is no such option.
             MeasurementFailed: the transfer failed.
         """
         _check_options("transfer", options, TransferSpec)
         return self._call("transfer", source=source, target=target, size=size, port=port, options=options)
 
     def certificate(self) -> Certificate:
-        """What links and machine did since the last certificate, or the start: a verdict, its reasons, and the facts.
+        """Certifies links and machine since the last certificate or the start: a verdict, its reasons, and the facts.
 
         The next measurement calibrates the links again; no program should send anything meanwhile.
         """
         return self._call("certificate")
 
-    # --- inside ---
+    # --- internals ---
 
     def _require_host(self, host: str) -> None:
         if host not in self.hosts:
@@ -239,12 +239,13 @@ class Network:
         for key in ("host", "source", "target"):
             if key in arguments:
                 self._require_host(arguments[key])
-        if not self._is_running():
+        process = self._running()
+        if process is None:
             raise UsageError("the network does not run", "use it in its `with` block, or after start()")
-        return self._process.call(name, arguments)
+        return process.call(name, arguments)
 
-    def _is_running(self) -> bool:
-        return self._process is not None and self._process.is_running
+    def _running(self) -> NetworkProcess | None:
+        return self._process if self._process is not None and self._process.is_running else None
 
 
 class Program:
@@ -255,17 +256,17 @@ class Program:
         self._done: subprocess.CompletedProcess[str] | None = None
 
     def wait(self, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        """Waits for its end, and returns its exit code and what it printed.
+        """Waits for its end, and returns its exit code and output.
 
         Raises:
-            MeasurementFailed: it has not ended after so many seconds, and goes on.
+            MeasurementFailed: it has not ended after `timeout` seconds, and goes on.
         """
         if self._done is None:
             self._done = _completed(self._argv, self._network._call("wait", number=self._number, timeout=timeout))
         return self._done
 
     def stop(self, timeout: float = 5) -> subprocess.CompletedProcess[str]:
-        """Ends it, by SIGTERM and after so many seconds by SIGKILL, and returns what it printed."""
+        """Ends it by SIGTERM, and after `timeout` seconds by SIGKILL, and returns its exit code and output."""
         if self._done is None:
             ended = self._network._call("end", number=self._number, sent=int(signal.SIGTERM), timeout=timeout)
             self._done = _completed(self._argv, ended)

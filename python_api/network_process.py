@@ -48,8 +48,7 @@ def _congestion_controls(setup: Setup) -> set[str]:
 def _serve(connection: Connection, setup: Setup) -> int:
     threading.Thread(target=_end_with_user, args=(connection.fileno(),), daemon=True).start()
     try:
-        options = {"emulator": setup.emulator, "datapath": setup.datapath, "policy": setup.policy}
-        with Testbed(setup.topology, **options) as testbed:
+        with Testbed(setup.topology, emulator=setup.emulator, datapath=setup.datapath, policy=setup.policy) as testbed:
             network = ServedNetwork(testbed, Path(tempfile.gettempdir()))
             connection.send(Answer(network.addresses()))
             try:

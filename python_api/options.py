@@ -10,18 +10,18 @@ from flightpath.suggestions import did_you_mean
 from scenarios.command.options import parser_of, request_of
 from scenarios.command.runner import requested_plan
 
-_OF_COMMANDS = frozenset({"help", "json", "dry_run"})
-"""What makes sense only where a command prints its result."""
+_COMMAND_ONLY = frozenset({"help", "json", "dry_run"})
+"""Options that only make sense for a command that prints its result."""
 
 
 def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
-    """The words of a command line for some options by name; checked as the command itself checks them.
+    """Converts options by name to words of a command line, and checks them as the command does.
 
     A list becomes the values of one option, or several options where it may be repeated; a mapping KEY=VALUE of such an
     option; True a flag. None and False leave the option out.
 
     Raises:
-        UsageError: there is no such option, or its value makes no sense.
+        UsageError: there is no such option, or its value is invalid.
     """
     parser = parser_of(scenario)
     known = _known(parser)
@@ -30,7 +30,7 @@ def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
         if name not in known:
             raise UsageError(f"{scenario.name} has no option {name!r}", did_you_mean(name, sorted(known)))
         words += _words(known[name], name, value)
-    parser.error = _refuse
+    parser.error = _refuse  # type: ignore[method-assign]  # argparse's only hook for an existing parser
     requested_plan(scenario, request_of(scenario, parser.parse_args(words)))
     return words
 
@@ -39,7 +39,7 @@ def _known(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     # argparse offers no public way to ask a parser for its options.
     texts = ((text, it) for it in parser._actions for text in it.option_strings if text.startswith("--"))
     actions = {text.removeprefix("--").replace("-", "_"): action for text, action in texts}
-    return {name: action for name, action in actions.items() if name not in _OF_COMMANDS}
+    return {name: action for name, action in actions.items() if name not in _COMMAND_ONLY}
 
 
 def _words(action: argparse.Action, name: str, value: Any) -> list[str]:

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 from flightpath import libc
 from flightpath.command_line import INTERRUPTED
@@ -53,16 +53,16 @@ def run(
 
     Args:
         scenario: its name; `flightpath run` lists them.
-        clock: of the measurement; by default real, unless this machine is too slow.
-        repeat: how often each point is measured; by default what the scenario says.
-        form: the short one, or that of the paper's size.
-        results: the folder that keeps the run; by default `results/runs` of the current folder.
-        progress: show on stderr which cells are done.
+        clock: clock of the measurement; by default real, unless this machine is too slow.
+        repeat: repetitions of each point; by default those of the scenario.
+        form: the short form, or that of the paper's size.
+        results: folder that keeps the run; by default `results/runs` of the current folder.
+        progress: whether to show progress on stderr.
         **options: the scenario's other options by name (`flightpath run SCENARIO --help` lists them): `--loads 500,800`
             is `loads=[500, 800]`, a flag is True, and `--only KEY=VALUE` is `only={"KEY": "VALUE"}`.
 
     Raises:
-        UsageError: there is no such scenario or option, or a value makes no sense; nothing was started.
+        UsageError: there is no such scenario or option, or a value is invalid; nothing was started.
         MissingCapability: this machine lacks something; the message says what.
         MeasurementFailed: cells could not be measured. `load("latest")` has the others.
         UntrustworthyResult: this machine was too slow for anything to be measured.
@@ -75,14 +75,14 @@ def run(
     from experiments import catalogue
     from python_api.options import words_for  # with Mininet
 
-    found = catalogue.find(scenario)
-    if found is None:
+    definition = catalogue.find(scenario)
+    if definition is None:
         raise UsageError(f"there is no scenario {scenario!r}", did_you_mean(scenario, catalogue.names()))
     if form not in ("quick", "full"):
         raise UsageError(f"form: {form!r} is unknown", "choose quick or full")
-    words = words_for(found, {"clock": clock, "repeat": repeat, "full": form == "full", **options})
+    words = words_for(definition, {"clock": clock, "repeat": repeat, "full": form == "full", **options})
     folder = Path(results or DEFAULT_FOLDER).absolute()
-    code, stdout, stderr = _measured([scenario, "--json", f"--results={folder}", *words], shown=progress)
+    code, stdout, stderr = _run_command([scenario, "--json", f"--results={folder}", *words], shown=progress)
     run_id = _run_id(stdout)
     if code not in (0, UntrustworthyResult.exit_code) or run_id is None:
         _raise(scenario, code, stderr)
@@ -92,8 +92,8 @@ def run(
     return load(run_id, results=folder, store=options.get("store"))
 
 
-def _measured(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
-    """Runs the command; its exit code, and what it printed. Ctrl-C, and the end of this process, end it."""
+def _run_command(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
+    """Runs the command, and returns exit code, stdout and stderr. Ctrl-C and the end of this process end it."""
     scenario, *rest = words
     parent = os.getpid()
     process = subprocess.Popen(
@@ -107,8 +107,9 @@ def _measured(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
         start_new_session=True,
         preexec_fn=lambda: _end_with(parent),
     )
+    assert process.stdout is not None and process.stderr is not None  # pipes, as requested
     lines: list[str] = []
-    reader = threading.Thread(target=_pass_on, args=(process, lines, shown), daemon=True)
+    reader = threading.Thread(target=_pass_on, args=(process.stderr, lines, shown), daemon=True)
     reader.start()
     with process:
         try:
@@ -122,8 +123,8 @@ def _measured(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
     return code, stdout, "".join(lines)
 
 
-def _pass_on(process: subprocess.Popen[str], lines: list[str], shown: bool) -> None:
-    for line in process.stderr:
+def _pass_on(stderr: IO[str], lines: list[str], shown: bool) -> None:
+    for line in stderr:
         lines.append(line)
         if shown and not line.startswith(_ERROR):
             sys.stderr.write(line)
@@ -164,6 +165,6 @@ def _raise(scenario: str, code: int, stderr: str) -> NoReturn:
 
 
 def _message(stderr: str) -> str:
-    """The error that a command printed last, with its hint."""
+    """Returns the last error in a command's stderr, with its hint."""
     _, _, message = f"\n{stderr}".rpartition(f"\n{_ERROR}")
     return message.strip() if f"\n{_ERROR}" in f"\n{stderr}" else ""

@@ -1,4 +1,4 @@
-"""Stored runs for notebooks and scripts: what was measured as data frames, verdicts and figures."""
+"""Stored runs for notebooks and scripts: measurements as data frames, verdicts and figures."""
 
 import os
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ class Run:
     """A run as it was stored when it was loaded. `flightpath.run` and `flightpath.load` return it.
 
     Attributes:
-        run_id: for example `20261121-101500-mptcp_load-ab12`.
+        run_id: ID, for example `20261121-101500-mptcp_load-ab12`.
         scenario: its name.
         status: `running`, `done`, `interrupted` or `failed`.
         started_at, ended_at: UTC; it has no end while it runs, or if it was killed.
-        plan: what was to be measured (JSON values).
-        environment: where it ran (JSON values): kernel, versions, host.
+        plan: plan of the run (JSON values).
+        environment: kernel, versions and host (JSON values).
         verdict: whether its cells can be trusted: that of the worst; `unusable` if it has none.
-        folder: of its files.
+        folder: folder of its files.
     """
 
     def __init__(self, store: Store, run: str) -> None:
@@ -48,26 +48,26 @@ class Run:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """What was measured, one row a cell: see `python_api.frames.cells_frame`."""
+        """Cells with their metrics, one row a cell: see `python_api.frames.cells_frame`."""
         return cells_frame(self._cells)
 
     @cached_property
     def series(self) -> pd.DataFrame:
-        """What was measured over time, one row a point: see `python_api.frames.series_frame`."""
+        """Series over time, one row a point: see `python_api.frames.series_frame`."""
         return series_frame(self._cells)
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        """Each claim of a paper beside the measurement: see `python_api.frames.claims_frame`."""
+        """Claims of a paper with the measured values: see `python_api.frames.claims_frame`."""
         return claims_frame(self._claims)
 
     @property
     def answer(self) -> str:
-        """What the run found, in a sentence or two; empty if the scenario has no such sentence."""
+        """Answer of the run in a sentence or two; empty if the scenario has none."""
         return " ".join(answer_of(self.scenario, self._cells)) if self._cells else ""
 
     def figures(self) -> list[Path]:
-        """The figures as PNG files, beside each an SVG; they are drawn if they are not there yet."""
+        """Returns the figures as PNG files, beside each an SVG; they are drawn if they are not there yet."""
         drawn = self.folder.glob("*.png")
         return sorted(drawn) or [
             path for path in drawn_if_possible(self.scenario, self._cells, self.folder) if path.suffix == ".png"
@@ -79,7 +79,7 @@ class Run:
         return f"<Run {self.run_id}: {count} cell{'' if count == 1 else 's'}, {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        """The run in a notebook: its finding, verdict and claims in words."""
+        """Returns the run in a notebook: its finding, verdict and claims in words."""
         lines = [f"<b>{escape(self.scenario)}</b> <code>{escape(self.run_id)}</code> ({escape(self.status)})"]
         lines += [escape(text) for text in (self.answer, badge_text(self._cells), self._claims_in_words()) if text]
         return "<br>\n".join(lines)
@@ -93,9 +93,9 @@ def load(run: str = LATEST, *, results: str | os.PathLike[str] | None = None, st
     """Loads a stored run.
 
     Args:
-        run: its id, an unambiguous beginning of it, or `latest`.
-        results: the folder that keeps the runs; by default `results/runs` of the current folder.
-        store: the URL of the database, if it is on a PostgreSQL server.
+        run: ID of the run, an unambiguous beginning of it, or `latest`.
+        results: folder that keeps the runs; by default `results/runs` of the current folder.
+        store: URL of the database, if it is on a PostgreSQL server.
 
     Raises:
         UsageError: there is no such run, or no store.

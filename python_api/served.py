@@ -1,4 +1,4 @@
-"""A network as calls use it, in the process that has it."""
+"""A network in its process, which serves calls."""
 
 import contextlib
 import itertools
@@ -58,10 +58,9 @@ class _Program:
 
 
 class ServedNetwork:
-    """The calls that a Network makes; their arguments and results are what can be sent.
+    """The calls of a Network; their arguments and results can be pickled.
 
-    The links are calibrated before the first call that sends something, and watched from then on: until `certificate`,
-    which says what they and the machine did meanwhile.
+    The links are calibrated before the first call that sends something, and watched from then on until `certificate`.
     """
 
     def __init__(self, testbed: Testbed, folder: Path) -> None:
@@ -71,14 +70,14 @@ class ServedNetwork:
         self._numbers = itertools.count(1)
 
     def addresses(self) -> Mapping[str, Sequence[str]]:
-        """Each host's addresses, without their prefix lengths, in the order of its interfaces."""
+        """Returns each host's addresses, without their prefix lengths, in the order of its interfaces."""
         return {
             host.name: [str(it.ip) for _, interfaces in sorted(host.addresses.items()) for it in interfaces]
             for host in self._testbed.net.hosts
         }
 
     def links(self) -> list[dict[str, Any]]:
-        """Each direction of each link: its ends, specification and counters."""
+        """Returns each direction of each link: its ends, specification and counters."""
         return [_direction(link, way) for link in self._testbed.links for way in DIRECTIONS]
 
     def run(self, host: str, argv: Sequence[str], stdin: str | None, timeout: float) -> Ended:
@@ -151,7 +150,7 @@ class ServedNetwork:
                     return probe.run(there, server.name, watch=self._check)
 
     def certificate(self) -> Certificate:
-        """What links and machine did since the last certificate, or since the links were calibrated first."""
+        """Certifies links and machine since the last certificate, or since the links were first calibrated."""
         watch = self._watched()
         self._watch = None
         watch.__exit__(None, None, None)
@@ -174,7 +173,7 @@ class ServedNetwork:
 
     @contextlib.contextmanager
     def _between(self, source: str, target: str, port: int) -> Iterator[tuple[MultihomedHost, MultihomedHost, str]]:
-        """Two hosts, and the second one's address, while they are used."""
+        """Yields two hosts, and the second one's address; the network is watched meanwhile."""
         here, there = self._testbed.host(source), self._testbed.host(target)
         if port not in there.addresses:
             raise UsageError(f"{target} has no address on interface {port}", f"interfaces: {sorted(there.addresses)}")

@@ -1,4 +1,4 @@
-"""Topologies as users have them, made ready for the testbed: by name, as a class, or as Mininet's own."""
+"""Conversion of users' topologies for the testbed: by name, as a class, or Mininet's own."""
 
 import inspect
 import itertools
@@ -20,19 +20,20 @@ _ENDS = ("node1", "node2", "port1", "port2", "addr1", "addr2", "intfName1", "int
 
 
 def prepared(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> Topo:
-    """A copy of a topology for the testbed, which needs no class of the caller's to be sent to another process.
+    """Returns a copy of a topology for the testbed, which needs no class of the caller's to be sent to another process.
 
     Hosts that name no class get one address as in Mininet (10.0.0.1/8, 10.0.0.2/8, …, and fd00::1/64, …), on their
     first interface. Links may have the options of Mininet's `TCLink` (`bw=10, delay="5ms"`) and those of docs/links.md.
 
     Raises:
-        UsageError: there is no such network, or it is made of parts that cannot be used here.
+        UsageError: there is no such network, or it has parts that are not supported.
     """
     topo = _made(topology, options)
     ready = Topo()
     hosts = topo.hosts()
     for number, name in enumerate(hosts, start=1):
-        ready.addHost(name, **_host(name, number, dict(topo.nodeInfo(name)), _first_port(topo, name)))
+        first_port = min(topo.ports.get(name, {0: None}))
+        ready.addHost(name, **_host(name, number, dict(topo.nodeInfo(name)), first_port))
     for name, dpid in zip(topo.switches(), _dpids(topo), strict=True):
         ready.addSwitch(name, **_switch(name, {"dpid": dpid, **topo.nodeInfo(name)}))
     for _, _, info in topo.links(withInfo=True):
@@ -48,23 +49,24 @@ def _made(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> Topo
         if options:
             raise UsageError(f"{', '.join(options)}: the topology is made already", "give its options when you make it")
         return topology
-    if isinstance(topology, str):
-        if topology not in catalogue.names():
-            raise UsageError(f"there is no network {topology!r}", did_you_mean(topology, catalogue.names()))
-        topology = catalogue.topology(topology)
-    if not (isinstance(topology, type) and issubclass(topology, Topo)):
-        raise UsageError(f"{topology!r} is no topology", "give a network's name, or a subclass of mininet.topo.Topo")
-    known = inspect.signature(topology.build).parameters.values()
+    kind = _class_of(topology)
+    known = inspect.signature(kind.build).parameters.values()
     names = [parameter.name for parameter in known if parameter.name != "self"]
     if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known):
         for name in options:
             if name not in names:
-                raise UsageError(f"{topology.__name__} has no option {name!r}", did_you_mean(name, names))
-    return topology(**options)
+                raise UsageError(f"{kind.__name__} has no option {name!r}", did_you_mean(name, names))
+    return kind(**options)
 
 
-def _first_port(topo: Topo, host: str) -> int:
-    return min(topo.ports.get(host, {0: None}))
+def _class_of(topology: str | type[Topo]) -> type[Topo]:
+    if isinstance(topology, str):
+        if topology not in catalogue.names():
+            raise UsageError(f"there is no network {topology!r}", did_you_mean(topology, catalogue.names()))
+        return catalogue.topology(topology)
+    if not (isinstance(topology, type) and issubclass(topology, Topo)):
+        raise UsageError(f"{topology!r} is no topology", "give a network's name, or a subclass of mininet.topo.Topo")
+    return topology
 
 
 def _host(name: str, number: int, given: dict[str, Any], port: int) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def _host(name: str, number: int, given: dict[str, Any], port: int) -> dict[str,
 
 
 def _dpids(topo: Topo) -> list[str]:
-    """An ID for each switch: the number in its name, or where that is missing or taken the next one that is free."""
+    """Returns an ID for each switch: the number in its name, or the next free one if that is missing or taken."""
     numbers = ["".join(filter(str.isdigit, name)) for name in topo.switches()]
     taken = {int(text) for text in numbers if text}
     free = (number for number in itertools.count(1) if number not in taken)
@@ -94,13 +96,13 @@ def _dpids(topo: Topo) -> list[str]:
 
 
 def _switch(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The switch's ID; what else it is, the testbed decides."""
+    """Returns the switch's ID; the testbed decides everything else."""
     given.pop("isSwitch", None)
     return {"dpid": given["dpid"]}
 
 
 def _link(info: dict[str, Any]) -> dict[str, Any]:
-    """A link's ends and specifications; of Mininet's link classes only the options count."""
+    """Returns a link's ends and specifications; link classes are ignored, but not their options."""
     ends = {key: info[key] for key in _ENDS if info.get(key) is not None}
     specifications = {key: info[key] for key in _SPECIFICATIONS if info.get(key) is not None}
     shape = take_shape(info)

@@ -74,10 +74,10 @@ class Nginx(DaemonService):
     """One nginx; it is ready when it returns a page of the application behind it.
 
     Args:
-        address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
-        folder: for its configuration, log and temporary files; made if it does not exist, and closed to others.
+        address: address to listen on. With MPTCP it listens on all addresses, for the further subflows.
+        folder: folder for its configuration, log and temporary files; made if missing, and closed to others.
         upstream_socket: the application's Unix socket.
-        buffering: wait for a whole page before it is sent. Otherwise pages are passed on at once, in writes of 4 kB.
+        buffering: wait for a whole page before it is sent. Otherwise pages are forwarded directly, in writes of 4 kB.
             MPTCP chooses a path for each write: a page that is sent in one write on an idle connection takes the first
             path, and the second is never used.
         port: may be below 1024 without root: `net.ipv4.ip_unprivileged_port_start` is set in the host's namespace.
@@ -121,14 +121,16 @@ class Nginx(DaemonService):
 
     @override
     def _is_ready(self) -> bool:
-        if not self._pid_file.exists():  # nginx writes it when it has its port: before, another program may answer
+        if (
+            not self._pid_file.exists()
+        ):  # nginx writes it after binding its port: until then, another program may answer
             return False
         program = [sys.executable, "-I", "-S", http_check.__file__]
         return succeeds_in(self.host, [*program, self.address, str(self.port), "/healthz"])
 
 
 def configuration(folder: Path, listen: str, upstream_socket: Path, *, buffering: bool) -> str:
-    """The text of `nginx.conf`."""
+    """Returns the text of `nginx.conf`."""
     files = min(2 * _CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     return _CONFIGURATION.format(
         folder=folder,
@@ -151,5 +153,5 @@ def _prepare_network(host: Host, port: int) -> None:
 
 
 def url_host(address: str) -> str:
-    """An address as it stands in a URL."""
+    """Returns an address in the form that URLs need."""
     return f"[{address}]" if ":" in address else address

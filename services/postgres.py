@@ -19,8 +19,8 @@ _SUPERUSER = "postgres"
 _SETTINGS = """\
 max_connections = 20
 
-# Commits. With fsync off, the kernel still has every commit before the client is told. Only a crash of the machine can
-# lose one, and then the whole cluster is lost, because it is in memory. The same goes for full_page_writes.
+# Commits. With fsync off, the kernel still has every commit before the client is notified. Only a crash of the machine
+# can lose one, and then the whole cluster is lost, because it is in memory. The same goes for full_page_writes.
 fsync = off
 full_page_writes = off
 synchronous_commit = on
@@ -56,8 +56,8 @@ class Postgres(DaemonService):
     """One PostgreSQL server; it is ready when it accepts clients over TCP.
 
     Args:
-        address: to listen on. With MPTCP it listens on all addresses, because further subflows go to the others.
-        folder: for the cluster, on a tmpfs; made if it does not exist, and closed to others.
+        address: address to listen on. With MPTCP it listens on all addresses, for the further subflows.
+        folder: folder for the cluster, on a tmpfs; made if it does not exist, and closed to others.
     """
 
     daemon_name, log_name = "PostgreSQL", "postgres.log"
@@ -117,6 +117,6 @@ class Postgres(DaemonService):
 
 
 def settings(folder: Path, listen: str) -> str:
-    """The text of `postgresql.conf`."""
+    """Returns the text of `postgresql.conf`."""
     quoted = str(folder).replace("'", "''")
     return f"listen_addresses = '{listen}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n\n{_SETTINGS}"

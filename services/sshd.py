@@ -48,24 +48,24 @@ Host {name}
 class Sshd(DaemonService):
     """One sshd with its own keys, which serves files from a folder; it is ready when it proves its host key.
 
-    It runs without root's privileges, so only the user that it runs as can log in.
+    It runs without root's privileges, so only its own user can log in.
 
     Args:
-        address: to listen on; `0.0.0.0` or `::` for all addresses, which further subflows of MPTCP need.
-        folder: for its keys, configuration and log, and for the files that it serves; made if it does not exist.
+        address: address to listen on; `0.0.0.0` or `::` for all addresses, which further subflows of MPTCP need.
+        folder: folder for keys, configuration, log and served files; made if it does not exist.
         port: above 1023, so that no privilege is needed.
-        reach: the address that clients use, if it is not `address`.
+        reach: address that clients use, if it is not `address`.
         settings: more options of sshd_config(5); they override the ones above.
 
     Attributes:
-        files: the folder in which sessions start; the user may write to it.
-        client_configuration: a file for `ssh -F`, in which `name` is this server.
-        known_hosts, identity: the client's; they have this server's key, and the client's private one.
+        files: folder in which sessions start; the user may write to it.
+        client_configuration: file for `ssh -F`, in which `name` is this server.
+        known_hosts, identity: the client's files, with this server's key and the client's private key.
     """
 
     daemon_name, log_name = "sshd", "server/sshd.log"
     name = "dtn"
-    """Of the server, in the client's configuration."""
+    """Name of the server in the client's configuration."""
 
     def __init__(
         self,

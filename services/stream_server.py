@@ -15,7 +15,7 @@ _UNUSED = bytearray(1 << 20)
 
 
 def listen(port: int, *, mptcp: bool) -> socket.socket:
-    """A socket that accepts connections on all addresses of both families."""
+    """Opens a socket that accepts connections on all addresses of both families."""
     listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_MPTCP if mptcp else 0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -28,19 +28,20 @@ def listen(port: int, *, mptcp: bool) -> socket.socket:
 def serve(listener: socket.socket, event: int, transfer: Callable[[socket.socket], int]) -> None:
     """Serves all connections until the program is killed, each when it is ready for an event of `selectors`.
 
-    `transfer` sends or receives, and returns how many bytes, 0 at the end of the connection.
+    `transfer` sends or receives, and returns the number of bytes; 0 ends the connection.
     """
     selector = selectors.DefaultSelector()
-    selector.register(listener, selectors.EVENT_READ)
+    selector.register(listener, selectors.EVENT_READ, listener)
     while True:
         for key, _ in selector.select():
-            if key.fileobj is listener:
+            ready: socket.socket = key.data
+            if ready is listener:
                 connection, _ = listener.accept()
                 connection.setblocking(False)
-                selector.register(connection, event)
-            elif not _is_open(key.fileobj, transfer):
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
+                selector.register(connection, event, connection)
+            elif not _is_open(ready, transfer):
+                selector.unregister(ready)
+                ready.close()
 
 
 def send(connection: socket.socket) -> int:
@@ -64,5 +65,5 @@ def _is_open(connection: socket.socket, transfer: Callable[[socket.socket], int]
 
 if __name__ == "__main__":
     role, number, mptcp = sys.argv[1:]
-    how = (selectors.EVENT_WRITE, send) if role == "source" else (selectors.EVENT_READ, discard)
-    serve(listen(int(number), mptcp=mptcp == "1"), *how)
+    work = (selectors.EVENT_WRITE, send) if role == "source" else (selectors.EVENT_READ, discard)
+    serve(listen(int(number), mptcp=mptcp == "1"), *work)

@@ -40,9 +40,9 @@ _LOG_IN = (
 
 
 def _only_choosing_congestion_controls(privileges: Privileges) -> list[str]:
-    """The words before the command with which it loses root's privileges, but may choose any congestion control.
+    """Returns a prefix that drops root's privileges but allows any congestion control.
 
-    Root of a user namespace is an ordinary user of the machine, and stays one.
+    Root of a user namespace is an ordinary user of the machine anyway.
     """
     if privileges.situation is not Situation.ROOT:
         return []
@@ -55,9 +55,9 @@ class Vsftpd(DaemonService):
     """vsftpd, which serves a folder to anonymous users over IPv4 and IPv6; it is ready when one can log in.
 
     Args:
-        folder: for its configuration, log and the files that it serves; made if it does not exist.
+        folder: folder for configuration, log and served files; made if it does not exist.
         port: above 1023, so that no privilege is needed.
-        env: variables for it; `topologies.hosts.congestion_control.preload_environment` makes it use MPTCP, or a
+        env: environment variables; `topologies.hosts.congestion_control.preload_environment` makes it use MPTCP, or a
             congestion control.
     """
 
@@ -68,7 +68,7 @@ class Vsftpd(DaemonService):
         super().__init__(host, folder, port=port, privileges=Privileges.detect())
         self._env, self._configuration = env or {}, self.folder / "vsftpd.conf"
         self.files = self.folder / "files"
-        """What it serves."""
+        """Folder that it serves."""
 
     @override
     def _prepare(self) -> None:

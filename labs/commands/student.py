@@ -3,6 +3,7 @@
 import argparse
 import getpass
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -15,15 +16,18 @@ from results.store.lab_checks import LabCheck, keep_check
 from results.store.location import STORE_FORM, StoreLocation, server_url
 from results.store.store import Store
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""The parsers of `flightpath lab` commands, to which each `add_` function adds one."""
 
-def add_list(commands: argparse._SubParsersAction) -> None:
-    """`flightpath lab list`."""
+
+def add_list(commands: Commands) -> None:
+    """Adds `flightpath lab list`."""
     command = commands.add_parser("list", help="list the labs", description="Lists the labs.")
     command.set_defaults(run_command=_list)
 
 
-def add_start(commands: argparse._SubParsersAction) -> None:
-    """`flightpath lab start`."""
+def add_start(commands: Commands) -> None:
+    """Adds `flightpath lab start`."""
     text = "Makes a folder with the instructions of a lab, in a student's own variant, and the files to complete."
     command = commands.add_parser("start", help="make a folder with instructions and files", description=text)
     command.add_argument("lab", metavar="LAB", help="its number or its name")
@@ -32,8 +36,8 @@ def add_start(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_start)
 
 
-def add_check(commands: argparse._SubParsersAction) -> None:
-    """`flightpath lab check`."""
+def add_check(commands: Commands) -> None:
+    """Adds `flightpath lab check`."""
     text = (
         "Tries a student's work in a network of the student's variant, in virtual time where that is possible, and "
         "says what is right and what is wrong. Exit codes: 0 all is right, 1 something is wrong, 2 usage, 3 this "
@@ -44,13 +48,15 @@ def add_check(commands: argparse._SubParsersAction) -> None:
         "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="of the lab (default: here)"
     )
     command.add_argument(
-        "--store", metavar="URL", help=f"tell your class's dashboard how it went: your teacher gives out {STORE_FORM}"
+        "--store",
+        metavar="URL",
+        help=f"record the result on your class's dashboard: your teacher gives out {STORE_FORM}",
     )
     command.set_defaults(run_command=_check)
 
 
 def add_variant(command: argparse.ArgumentParser) -> None:
-    """The options that choose a variant."""
+    """Adds the options that choose a variant."""
     command.add_argument(
         "--student", default=getpass.getuser(), metavar="NAME", help="whose variant (default: your user name)"
     )
@@ -58,7 +64,7 @@ def add_variant(command: argparse.ArgumentParser) -> None:
 
 
 def class_store(url: str) -> Store:
-    """The store that a class shares; an empty database is prepared."""
+    """Opens the store that a class shares, and prepares its database if that is empty."""
     return Store.open(StoreLocation(Path(), server_url(url)))
 
 
@@ -86,12 +92,12 @@ def _check(options: argparse.Namespace) -> int:
     if not checked.is_judged:
         return UntrustworthyResult.exit_code
     if store:
-        keep_check(store, _told(checked))
+        keep_check(store, _record(checked))
     return 0 if checked.passed else 1
 
 
-def _told(checked: Checked) -> LabCheck:
-    """What a class's store is told of a check."""
+def _record(checked: Checked) -> LabCheck:
+    """Returns the record of a check for the class's store."""
     lab, variant = checked.submission.lab, checked.submission.variant
-    had = tuple(hints(checked.findings))
-    return LabCheck(lab.number, lab.title, variant.student, variant.course, checked.points, checked.of, had)
+    shown_hints = tuple(hints(checked.findings))
+    return LabCheck(lab.number, lab.title, variant.student, variant.course, checked.points, checked.of, shown_hints)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flightpath.command_line import check_jobs
 from flightpath.terminal import plain, print_table
-from labs.commands.student import add_variant, class_store
+from labs.commands.student import Commands, add_variant, class_store
 from labs.framework import catalogue
 from labs.framework.variant import Variant
 from labs.grading.grading import grade
@@ -29,19 +29,22 @@ searched. Exit codes: 0 all were judged, 4 some could not be.
 
 
 _CLASS = """\
-Prints how many students have tried and solved each lab, in how many checks, and which hint most of the others have. The
-database on a PostgreSQL server is prepared if it is empty. Give your students the URL of a role that may write checks
-but not read them: CREATE ROLE class LOGIN PASSWORD '...'; GRANT INSERT ON lab_checks TO class; GRANT SELECT ON
-alembic_version TO class. `flightpath results serve --store URL` shows the same page live, with --names to you alone.
+Prints how many students have tried and solved each lab, after how many checks, and the most frequent hint of the
+others. The database on a PostgreSQL server is prepared if it is empty. Give your students the URL of a role that may
+write checks but not read them: CREATE ROLE class LOGIN PASSWORD '...'; GRANT INSERT ON lab_checks TO class; GRANT
+SELECT ON alembic_version TO class. `flightpath results serve --store URL` shows the same page live, with --names to
+you alone.
 """
 
 
-def add_grade(commands: argparse._SubParsersAction) -> None:
-    """`flightpath lab grade`."""
+def add_grade(commands: Commands) -> None:
+    """Adds `flightpath lab grade`."""
     command = commands.add_parser("grade", help="marks for a folder of submissions", description=_GRADE)
     command.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS", help="folders or .zip files")
     command.add_argument("--course", default="", metavar="WORD", help="the word that you gave out, if any")
-    command.add_argument("--jobs", type=int, metavar="N", help="submissions at once (one per processor)")
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="submissions to grade in parallel (default: one per processor)"
+    )
     command.add_argument("--csv", type=Path, metavar="FILE", help="a line for each submission")
     command.add_argument(
         "--nbgrader", type=Path, metavar="FILE", help="a CSV file with the columns of nbgrader's export"
@@ -52,8 +55,8 @@ def add_grade(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_grade)
 
 
-def add_class(commands: argparse._SubParsersAction) -> None:
-    """`flightpath lab class`."""
+def add_class(commands: Commands) -> None:
+    """Adds `flightpath lab class`."""
     command = commands.add_parser("class", help="how far the class has come", description=_CLASS)
     command.add_argument("--store", required=True, metavar="URL", help=f"the class's database: {STORE_FORM}")
     command.add_argument("--course", metavar="WORD", help="only the checks of this course")
@@ -61,8 +64,8 @@ def add_class(commands: argparse._SubParsersAction) -> None:
     command.set_defaults(run_command=_class)
 
 
-def add_parameters(commands: argparse._SubParsersAction) -> None:
-    """`flightpath lab variant`."""
+def add_parameters(commands: Commands) -> None:
+    """Adds `flightpath lab variant`."""
     text = "Prints the numbers of a student's variant."
     command = commands.add_parser("variant", help="print the numbers of a student's variant", description=text)
     command.add_argument("lab", metavar="LAB", help="its number or its name")

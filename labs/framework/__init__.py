@@ -1,1 +1,1 @@
-"""What all labs share: variants, work folders, experiments in virtual time, judging, pages."""
+"""The framework of all labs: variants, work folders, experiments in virtual time, judging, pages."""

@@ -1,6 +1,7 @@
 """The catalogue of labs: each folder `labs/labNN_NAME` has a module `lab` with one subclass of `Lab`."""
 
 import importlib
+import inspect
 import pkgutil
 from functools import cache
 from pathlib import Path
@@ -12,13 +13,13 @@ from labs.framework.lab import Lab
 
 @cache
 def all_labs() -> tuple[Lab, ...]:
-    """All labs, in the order of the course."""
+    """Returns all labs, in the order of the course."""
     names = sorted(module.name for module in pkgutil.iter_modules(labs.__path__) if module.name.startswith("lab"))
     return tuple(_defined_in(name) for name in names)
 
 
 def find(word: str | int) -> Lab:
-    """The lab with a number, or whose folder has this name.
+    """Returns the lab with a number, or whose folder has this name.
 
     Raises:
         UsageError: there is none.
@@ -30,12 +31,12 @@ def find(word: str | int) -> Lab:
 
 
 def folder_of(lab: Lab) -> Path:
-    """The folder with the instructions and the files to complete."""
-    return Path(importlib.import_module(type(lab).__module__).__file__).parent
+    """Returns the folder with the instructions and the files to complete."""
+    return Path(inspect.getfile(type(lab))).parent
 
 
 def short_name(lab: Lab) -> str:
-    """Its name without the number, for example `mathis`."""
+    """Returns the lab's name without the number, for example `mathis`."""
     return folder_of(lab).name.partition("_")[2]
 
 

@@ -12,7 +12,7 @@ from results.records import Verdict
 
 @dataclass(frozen=True)
 class Checked:
-    """A submission with what was measured of it, and what is right and wrong."""
+    """A submission with its measurements and findings."""
 
     submission: Submission
     measured: Measured
@@ -25,12 +25,12 @@ class Checked:
 
     @property
     def points(self) -> int:
-        """The points of what is right."""
+        """Points that were reached."""
         return sum(finding.points for finding in self.findings if finding.passed)
 
     @property
     def of(self) -> int:
-        """The most points that there are."""
+        """Points that can be reached."""
         return sum(finding.points for finding in self.findings)
 
     @property
@@ -53,9 +53,9 @@ def judged(submission: Submission, measured: Measured) -> Checked:
     """Judges a submission by what was measured of it."""
     lab, work = submission.lab, submission.work
     if measured.failure:
-        # The same list of findings, so that as many points are missed as there are.
+        # The same findings, all failed: the total of points stays the same.
         parameters = submission.variant.parameters(lab)
-        missed = [replace(each, passed=False, said="") for each in lab.judge(parameters, work, Measured({}))]
+        missed = [replace(each, passed=False, evidence="") for each in lab.judge(parameters, work, Measured({}))]
         return Checked(submission, measured, missed)
     if measured.verdict is not Verdict.FAITHFUL:
         return Checked(submission, measured, ())

@@ -8,10 +8,10 @@ from typing import Any
 
 from flightpath.commands import CommandFailed
 from flightpath.errors import MeasurementFailed
-from flightpath.hosts import Host
 from labs.framework.lab import Work
+from topologies.hosts.multihomed import MultihomedHost
 
-_MOST_LINES = 50
+_MAX_LINES = 50
 _WORDS = {
     int: "a whole number",
     float: "a number",
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def text(work: Work, file: str) -> str:
-    """A student's file.
+    """Returns a student's file.
 
     Raises:
         MeasurementFailed: it is missing, or no text.
@@ -34,7 +34,7 @@ def text(work: Work, file: str) -> str:
 
 
 def settings(work: Work, file: str, kinds: Mapping[str, type]) -> dict[str, Any]:
-    """The settings in a student's TOML file.
+    """Returns the settings in a student's TOML file.
 
     Args:
         kinds: the type of each setting's value: int, float (an int is one, too), str, bool, or list (of numbers).
@@ -54,7 +54,7 @@ def settings(work: Work, file: str, kinds: Mapping[str, type]) -> dict[str, Any]
     return given
 
 
-def run_commands(work: Work, file: str, hosts: Mapping[str, Host], allowed: str) -> None:
+def run_commands(work: Work, file: str, hosts: Mapping[str, MultihomedHost], allowed: str) -> None:
     """Runs the lines of a student's file, each of the form `HOST COMMAND`, in the hosts; `#` begins a comment.
 
     Args:
@@ -64,7 +64,7 @@ def run_commands(work: Work, file: str, hosts: Mapping[str, Host], allowed: str)
         MeasurementFailed: a line is of another form, or its command fails; the message has its number.
     """
     form = re.compile(rf"({'|'.join(hosts)})\s+((?:{allowed})\s.*)")
-    for number, line in enumerate(text(work, file).splitlines()[:_MOST_LINES], start=1):
+    for number, line in enumerate(text(work, file).splitlines()[:_MAX_LINES], start=1):
         stripped = line.partition("#")[0].strip()
         if not stripped:
             continue

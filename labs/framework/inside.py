@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from flightpath.errors import FlightpathError
 from labs.framework.lab import Measured, Work
-from labs.framework.work import MOST_BYTES, read
+from labs.framework.work import MAX_BYTES, read
 from results.records import Verdict
 from topologies.sandbox import sandbox
 from topologies.sandbox.sandbox import TEMPORARY
@@ -49,12 +49,12 @@ def _measured(experiment: Experiment) -> Measured:
 
 
 def _readable(folder: Path) -> Path:
-    """A copy of a student's files that programs without rights may read."""
+    """Copies a student's files so that unprivileged programs can read them, and returns the copy's folder."""
     target = TEMPORARY / "work"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(mode=0o755)
     for file in folder.rglob("*"):
-        if file.is_file() and not file.is_symlink() and file.stat().st_size <= MOST_BYTES:
+        if file.is_file() and not file.is_symlink() and file.stat().st_size <= MAX_BYTES:
             copy = target / file.relative_to(folder)
             copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
             copy.write_bytes(file.read_bytes())

@@ -1,4 +1,4 @@
-"""The judgements that labs share."""
+"""Judgements that several labs use."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from labs.framework.lab import Finding, Work
 def answered(
     work: Work, key: str, what: str, truth: float, hint: str, *, within: float = 0.1, points: int = 1
 ) -> Finding:
-    """Whether the answer to a question is near a value.
+    """Judges whether the answer to a question is near a value.
 
     Args:
-        within: how far off it may be, as a share of the value.
+        within: tolerance, as a fraction of the value.
     """
     given = work.answers.get(key)
     if given is None:
@@ -21,10 +21,10 @@ def answered(
 
 @dataclass(frozen=True)
 class Limits:
-    """What a measured value must be.
+    """Bounds of a measured value.
 
     Attributes:
-        too_low, too_high: the hints if it is not.
+        too_low, too_high: hints for values outside the bounds.
     """
 
     low: float
@@ -34,7 +34,7 @@ class Limits:
 
 
 def between(what: str, value: float | None, unit: str, limits: Limits, *, points: int = 1) -> Finding:
-    """Whether a measured value is within limits; a value that was not measured is not."""
+    """Judges whether a measured value is within limits; a missing value is not."""
     if value is None:
         return Finding(what, False, "not measured", limits.too_low or limits.too_high, points)
     hint = limits.too_low if value < limits.low else limits.too_high

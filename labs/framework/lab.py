@@ -1,4 +1,4 @@
-"""What a lab is: its text, its parameters, what is measured of a student's work, and how that is judged."""
+"""The interface of a lab: its text, its parameters, the measurement of a student's work, and its judgement."""
 
 import random
 from abc import ABC, abstractmethod
@@ -11,17 +11,17 @@ from flightpath.clock import Clock
 from results.records import Series, Verdict
 
 Parameters = Mapping[str, Any]
-"""The values of a variant, as JSON values; the instructions name them."""
+"""Values of a variant, as JSON values; the instructions name them."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A number that a student finds out.
+    """A question whose answer is a number.
 
     Attributes:
-        key: with the unit: `rtt_ms`.
+        key: key with the unit: `rtt_ms`.
         text: the question.
-        is_tried: the experiment is made with the answer; others are only judged.
+        is_tried: whether the experiment uses the answer; other answers are only judged.
     """
 
     key: str
@@ -31,11 +31,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Work:
-    """What a student handed in.
+    """A student's work.
 
     Attributes:
-        folder: of the student's files.
-        answers: numbers by the keys of the questions; what was not answered is not there.
+        folder: folder of the student's files.
+        answers: numbers by the keys of the questions; unanswered questions are left out.
     """
 
     folder: Path
@@ -44,14 +44,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Measured:
-    """What an experiment with a student's work found.
+    """Result of an experiment with a student's work.
 
     Attributes:
-        values: by name, in the units that the names say.
-        verdict: of the certificate; nothing is judged by an experiment that is not faithful.
-        reasons: for the verdict, in words.
-        series: for the picture.
-        failure: why the work could not be measured, in a sentence; empty if it could.
+        values: measured values by name, in the units of the names.
+        verdict: verdict of the certificate; an experiment that is not faithful is not judged.
+        reasons: reasons for the verdict, in words.
+        series: series for the picture.
+        failure: reason why the work could not be measured, in a sentence; empty if it could.
     """
 
     values: Mapping[str, float]
@@ -63,25 +63,25 @@ class Measured:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check says of one thing.
+    """Judgement of one part of a student's work.
 
     Attributes:
-        what: that was looked at, in a few words.
+        what: part that was judged, in a few words.
         passed: whether it is right.
-        said: what was found.
-        hint: what to think about if it is wrong; it does not give the answer.
-        points: that it is worth.
+        evidence: value that was judged.
+        hint: help if it is wrong; it does not give the answer.
+        points: points for a right part.
     """
 
     what: str
     passed: bool
-    said: str = ""
+    evidence: str = ""
     hint: str = ""
     points: int = 1
 
 
 def hints(findings: Iterable[Finding]) -> list[str]:
-    """The hints for what is wrong, each once."""
+    """Returns the hints of the failed findings, without repetitions."""
     return list(dict.fromkeys(finding.hint for finding in findings if not finding.passed))
 
 
@@ -90,13 +90,13 @@ class Lab(ABC):
 
     Attributes:
         number: its place in the course.
-        title: in a few words.
-        minutes: that a student needs.
-        goal: what a student can do afterwards, in a sentence.
-        needs: what a student should know before.
-        questions: the numbers to be found out.
+        title: title in a few words.
+        minutes: time that a student needs.
+        goal: skill that a student has afterwards, in a sentence.
+        needs: prior knowledge.
+        questions: questions whose answers are numbers.
         has_files: whether there are files to complete, too.
-        clock: by which it is checked.
+        clock: clock of the experiment.
     """
 
     number: int
@@ -109,20 +109,20 @@ class Lab(ABC):
     clock: Clock = Clock.VIRTUAL
 
     def tried(self, answers: Mapping[str, float]) -> Mapping[str, float]:
-        """The answers with which the experiment is made."""
+        """Returns the answers that the experiment uses."""
         keys = [question.key for question in self.questions if question.is_tried]
         return {key: answers[key] for key in keys if key in answers}
 
     @abstractmethod
     def parameters(self, chance: random.Random) -> Parameters:
-        """The values of one variant."""
+        """Returns the values of one variant."""
 
     @abstractmethod
     def measure(self, parameters: Parameters, work: Work) -> Measured:
         """Tries a student's work in a network of this variant; called inside the sandbox.
 
         Args:
-            work: with the answers that are tried, and no others.
+            work: work with only those answers that the experiment uses.
 
         Raises:
             MeasurementFailed: the work does not run; the message is for the student.
@@ -130,4 +130,4 @@ class Lab(ABC):
 
     @abstractmethod
     def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
-        """What is right and what is wrong; called only for an experiment that is faithful."""
+        """Judges what was measured; called only for an experiment that is faithful."""

@@ -1,4 +1,4 @@
-"""Round trips over time, beside other traffic."""
+"""Round trips over time, under cross traffic."""
 
 import json
 import subprocess
@@ -18,21 +18,21 @@ def pinging(host: Host, address: str, seconds: float, interval_s: float = 0.05) 
     """Pings from a host while a block runs, and afterwards until its time is over.
 
     Yields:
-        An empty list. When the block has ended it has a pair for each reply: when the ping was sent, on
-        CLOCK_MONOTONIC, and the round trip, both in seconds. A packet that was lost is not there.
+        An empty list. When the block has ended, it has a pair for each reply: the send time of the ping on
+        CLOCK_MONOTONIC, and the round trip, both in seconds. Lost packets are left out.
 
     Raises:
         MeasurementFailed: the pings cannot be sent, or do not end.
     """
     argv = [sys.executable, "-I", "-S", ping_program.__file__, address, str(seconds), str(interval_s)]
     process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
-    found: list[tuple[float, float]] = []
+    replies: list[tuple[float, float]] = []
     try:
-        yield found
+        yield replies
         stdout, stderr = await_end(process, seconds + _GRACE_S, lambda: None, f"the pings to {address} did not end")
     finally:
         process.kill()
         process.communicate()
     if process.returncode:
         raise MeasurementFailed(f"cannot ping {address}: {stderr.strip()[-300:]}")
-    found.extend((sent_s, rtt_s) for sent_s, rtt_s in json.loads(stdout))
+    replies.extend((sent_s, rtt_s) for sent_s, rtt_s in json.loads(stdout))

@@ -1,4 +1,4 @@
-"""Networks in which students' work is tried, with the certificate of what was measured."""
+"""Networks in which students' work is tried, with the certificate of each measurement."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from topologies.testbed.testbed import Testbed
 
 @dataclass
 class Trial:
-    """A network that was started, and what is measured in it.
+    """A running network and its measurements.
 
     Attributes:
-        certificate: known when the block of `trial` has ended.
+        certificate: fidelity certificate; None until the block of `trial` has ended.
     """
 
     testbed: Testbed
@@ -27,23 +27,24 @@ class Trial:
     series: dict[str, Series] = field(default_factory=dict)
 
     def measured(self, values: Mapping[str, float]) -> Measured:
-        """The result of the experiment, with its certificate."""
+        """Returns the result of the experiment, with its certificate; called after the block of `trial`."""
+        assert self.certificate is not None, "the network is certified when the block of `trial` ends"
         return Measured(values, self.certificate.verdict, self.certificate.reasons, self.series)
 
 
 @contextmanager
-def trial(topology: Topo, *, events: Sequence[LinkEvent] = (), **options: object) -> Iterator[Trial]:
-    """Starts a network, watches it, and certifies it when the block ends; `options` are those of Testbed.
+def trial(topology: Topo, *, events: Sequence[LinkEvent] = ()) -> Iterator[Trial]:
+    """Starts a network, watches it, and certifies it when the block ends.
 
     The times of the events count from the beginning of the block.
 
     Raises:
         FlightpathError: the network cannot be started, or a part of it has ended.
     """
-    with Testbed(topology, **options) as testbed:
+    with Testbed(topology) as testbed:
         watch = fidelity.Watch(testbed, events=events)
         with watch:
             watch.start_events()
-            found = Trial(testbed, watch)
-            yield found
-        found.certificate = watch.certificate()
+            network = Trial(testbed, watch)
+            yield network
+        network.certificate = watch.certificate()

@@ -1,4 +1,4 @@
-"""What a student sees at the terminal."""
+"""Output for students at the terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ def print_labs(console: Console, labs: Sequence[Lab]) -> None:
 
 
 def print_started(console: Console, lab: Lab, folder: Path) -> None:
-    """Says what was made, and what to do next."""
+    """Prints what the lab is about, and what to do next."""
     console.print(plain(f"Lab {lab.number}: {lab.title} ({lab.minutes} minutes)", "bold"))
     console.print(plain(lab.goal))
     console.print(plain(f"you should know: {lab.needs}"))
@@ -42,7 +42,7 @@ def print_checked(console: Console, checked: Checked, picture: Path | None) -> N
     for finding in checked.findings:
         mark, colour = ("right", "green") if finding.passed else ("wrong", "red")
         points = f"{finding.points if finding.passed else 0} of {finding.points}"
-        table.add_row(plain(mark, colour), plain(finding.what), plain(finding.said or "-"), points)
+        table.add_row(plain(mark, colour), plain(finding.what), plain(finding.evidence or "-"), points)
     print_table(console, table)
     for hint in filter(None, hints(checked.findings)):
         console.print(plain(f"hint: {hint}"))

@@ -1,4 +1,4 @@
-"""The picture of what was measured of a student's work, beside the answers."""
+"""A figure of the measurements of a student's work, in the folder of the answers."""
 
 from pathlib import Path
 

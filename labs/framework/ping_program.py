@@ -1,4 +1,4 @@
-"""`python ping_program.py ADDRESS SECONDS INTERVAL`: pings; prints when each ping was sent, and its round trip.
+"""`python ping_program.py ADDRESS SECONDS INTERVAL`: pings; prints the send time and the round trip of each ping.
 
 ping(8) waits for the last milliseconds of its interval in a busy loop, which would stop a virtual clock. This program
 runs inside a host, with the standard library alone.
@@ -26,24 +26,24 @@ def _main(address: str, seconds: float, interval_s: float) -> None:
 
 def _round_trips(icmp: socket.socket, count: int, interval_s: float) -> list[tuple[float, float]]:
     sent_s: list[float] = []
-    found: list[tuple[float, float]] = []
+    round_trips: list[tuple[float, float]] = []
     begin_s = time.monotonic()
     for number in range(count):
         sent_s.append(time.monotonic())
         icmp.send(_request(number))
-        _collect(icmp, begin_s + (number + 1) * interval_s, sent_s, found)
-    _collect(icmp, time.monotonic() + _LAST_REPLIES_S, sent_s, found)
-    return found
+        _collect(icmp, begin_s + (number + 1) * interval_s, sent_s, round_trips)
+    _collect(icmp, time.monotonic() + _LAST_REPLIES_S, sent_s, round_trips)
+    return round_trips
 
 
-def _collect(icmp: socket.socket, until_s: float, sent_s: list[float], found: list[tuple[float, float]]) -> None:
-    """Takes replies until a time."""
+def _collect(icmp: socket.socket, until_s: float, sent_s: list[float], round_trips: list[tuple[float, float]]) -> None:
+    """Collects replies until a time."""
     while (left_s := until_s - time.monotonic()) > 0:
         if select.select([icmp], [], [], left_s)[0]:
             reply = icmp.recv(2048)
             kind, _code, _sum, identity, number = _HEADER.unpack_from(reply, _IP_HEADER_BYTES)
             if kind == _ECHO_REPLY and identity == _identity():
-                found.append((sent_s[number], time.monotonic() - sent_s[number]))
+                round_trips.append((sent_s[number], time.monotonic() - sent_s[number]))
 
 
 def _identity() -> int:

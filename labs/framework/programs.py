@@ -1,4 +1,4 @@
-"""Students' programs in a host: as a user without rights, bounded in time, processes, memory and output."""
+"""Students' programs in a host: unprivileged, and limited in time, processes, memory and output."""
 
 import contextlib
 import os
@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from flightpath import commands
 from flightpath.errors import MeasurementFailed
@@ -19,17 +20,17 @@ from flightpath.project import PROJECT
 from topologies.sandbox.sandbox import TEMPORARY
 
 _USER = "65533"
-_MOST_OUTPUT = 1 << 18
+_MAX_OUTPUT = 1 << 18
 _PROCESSES, _MEMORY_BYTES, _FILE_BYTES = 64, 256 << 20, 16 << 20
 SHOWN = 400
-"""Characters of a program's output in a message."""
+"""Maximum length of a program's output in a message, in characters."""
 
 _PYTHON, _PROJECT = TEMPORARY / "python", TEMPORARY / "project"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code, and what it printed (at most 256 kB)."""
+    """A program's exit code and output (at most 256 kB)."""
 
     code: int
     output: str
@@ -39,19 +40,20 @@ class Program:
     """A student's program that runs.
 
     Attributes:
-        name: for messages.
+        name: name in messages.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
+        assert process.stdout is not None, "the process must have a pipe for its output"
         self.name = name
-        self._process = process
+        self._process, self._stdout = process, process.stdout
         self._chunks: list[bytes] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     @property
     def output(self) -> str:
-        """What it has printed so far (at most 256 kB)."""
+        """Output so far (at most 256 kB)."""
         return b"".join(self._chunks).decode(errors="replace")
 
     def check(self) -> None:
@@ -72,7 +74,7 @@ class Program:
         return Ended(code, self.output)
 
     def stop(self) -> None:
-        """Ends it, and all that it has started: that ends with the first process of its PID namespace."""
+        """Ends the program with all its children, which end with the first process of their PID namespace."""
         for process in descendants(self._process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
@@ -80,14 +82,14 @@ class Program:
         self._reader.join(1)
 
     def _ended(self) -> str:
-        said = self.output.strip()[-SHOWN:] or "it printed nothing"
-        return f"ended with exit code {self._process.returncode}: {said}"
+        output = self.output.strip()[-SHOWN:] or "it printed nothing"
+        return f"ended with exit code {self._process.returncode}: {output}"
 
     def _read(self) -> None:
         size = 0
-        with self._process.stdout as stream:
-            while chunk := stream.read1(1 << 14):
-                if size < _MOST_OUTPUT:
+        with self._stdout as stream:
+            while chunk := os.read(stream.fileno(), 1 << 14):
+                if size < _MAX_OUTPUT:
                     self._chunks.append(chunk)
                     size += len(chunk)
 
@@ -96,15 +98,17 @@ class Program:
 def running(
     argv: Sequence[str], folder: Path, *, name: str, host: Host | None = None, may_configure: bool = False
 ) -> Iterator[Program]:
-    """A student's program, which is ended with the block.
+    """Runs a student's program during the block.
 
     Args:
-        folder: in which it runs; it can read it, and write nowhere but in a /tmp of its own.
-        name: for messages.
-        host: in which it runs; None: beside the switches.
-        may_configure: it may change the host's network (`ip`, `tc`).
+        folder: working folder; the program can read it, and write nowhere but in a /tmp of its own.
+        name: name in messages.
+        host: host in which it runs; None: the network namespace of the switches.
+        may_configure: whether it may change the host's network (`ip`, `tc`).
     """
-    start = host.popen if host else partial(subprocess.Popen, start_new_session=True)
+    start: Callable[..., subprocess.Popen[Any]] = (
+        host.popen if host else partial(subprocess.Popen, start_new_session=True)
+    )
     process = start(
         confined(argv, may_configure=may_configure),
         cwd=folder,
@@ -126,7 +130,7 @@ def run(
     """Runs a student's program in a host to its end; for the arguments see `running`.
 
     Args:
-        seconds: that it may take, by the clock of the experiment.
+        seconds: time limit, on the clock of the experiment.
 
     Raises:
         MeasurementFailed: it did not end in time, or ended with an error; the message has the end of what it printed.
@@ -137,7 +141,7 @@ def run(
 
 @cache
 def python() -> str:
-    """Flightpath's Python, where a user without rights can reach it: folders above may be closed to others."""
+    """Mounts Flightpath's Python where unprivileged users can reach it, and returns its path."""
     for folder, target in ((sys.prefix, _PYTHON), (PROJECT, _PROJECT)):
         target.mkdir()
         commands.run(["mount", "--bind", str(folder), str(target)])
@@ -145,7 +149,7 @@ def python() -> str:
 
 
 def confined(argv: Sequence[str], *, may_configure: bool = False) -> list[str]:
-    """A command as a user who owns nothing, with the first process of a PID namespace: its end ends all others."""
+    """Returns a command that runs without privileges, in a PID namespace that ends with its first process."""
     limits = [f"--nproc={_PROCESSES}", f"--data={_MEMORY_BYTES}", f"--fsize={_FILE_BYTES}", "--core=0"]
     rights = ["--inh-caps=+net_admin", "--ambient-caps=+net_admin"] if may_configure else []
     user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "--no-new-privs", *rights]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
@@ -39,15 +40,14 @@ def controlled_by(network: Trial, work: Work, file: str) -> Iterator[None]:
         for name in switches:
             run(["ovs-vsctl", "set-controller", name, f"tcp:{_ADDRESS}"])
         for name in switches:
-            connected = ["ovs-vsctl", "get", "controller", name, "is_connected"]
-            wait_until(
-                lambda asks=connected: run(asks).strip() == "true",
-                f"{name} to be connected to {file}",
-                _START_LIMIT_S,
-                check=application.check,
-            )
-        time.sleep(_SETTLE_S)  # for the rules that it makes at once
+            connected = partial(_is_connected, name)
+            wait_until(connected, f"{name} to be connected to {file}", _START_LIMIT_S, check=application.check)
+        time.sleep(_SETTLE_S)  # for the rules that it installs when switches connect
         yield
         application.check()
         if "Traceback (most recent call last)" in application.output:
             raise MeasurementFailed(f"{file} fails: {application.output.strip()[-programs.SHOWN :]}")
+
+
+def _is_connected(switch: str) -> bool:
+    return run(["ovs-vsctl", "get", "controller", switch, "is_connected"]).strip() == "true"

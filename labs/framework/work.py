@@ -16,13 +16,13 @@ from labs.framework.variant import Variant
 from results.store.ownership import give_to_caller, make_folder
 
 ANSWERS, IDENTITY = "answers.toml", "lab.json"
-MOST_BYTES = 1 << 20
-"""Of a file that is read from a student's folder."""
+MAX_BYTES = 1 << 20
+"""Maximum size of a file that is read from a student's folder."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A student's folder as it was handed in: whose it is, of which lab, and the work."""
+    """A student's folder as it was handed in: lab, variant and work."""
 
     lab: Lab
     variant: Variant
@@ -37,7 +37,8 @@ def start(lab: Lab, variant: Variant, folder: Path) -> Path:
     """
     if folder.exists():
         raise UsageError(f"{folder} exists", "choose another folder with --folder, or remove this one")
-    for file, text in {**_given(lab, variant), **{IDENTITY: _identity(lab, variant)}}.items():
+    identity = json.dumps({"lab": lab.number, "student": variant.student, "course": variant.course}) + "\n"
+    for file, text in {**_given(lab, variant), IDENTITY: identity}.items():
         target = folder / file
         make_folder(target.parent)
         target.write_text(text)
@@ -49,7 +50,7 @@ def read(folder: Path) -> Submission:
     """Reads a student's folder.
 
     Raises:
-        UsageError: it is none, or its files cannot be read; the message says which and why.
+        UsageError: the folder is not a lab's, or its files cannot be read.
     """
     try:
         identity = json.loads(_text(folder / IDENTITY))
@@ -60,7 +61,7 @@ def read(folder: Path) -> Submission:
 
 
 def answers(lab: Lab, folder: Path) -> Mapping[str, float]:
-    """The answers to the questions of a lab; what is empty is not answered.
+    """Reads the answers to the questions of a lab; empty ones are left out.
 
     Raises:
         UsageError: the file is not TOML, or an answer is not a number.
@@ -68,15 +69,15 @@ def answers(lab: Lab, folder: Path) -> Mapping[str, float]:
     if not lab.questions:
         return {}
     try:
-        found = tomllib.loads(_text(folder / ANSWERS))
+        given = tomllib.loads(_text(folder / ANSWERS))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{folder / ANSWERS}: {error}", "write each answer as KEY = NUMBER") from error
-    return dict(_numbers(lab, found, folder / ANSWERS))
+    return dict(_numbers(lab, given, folder / ANSWERS))
 
 
-def _numbers(lab: Lab, found: Mapping[str, object], file: Path) -> Iterator[tuple[str, float]]:
+def _numbers(lab: Lab, given: Mapping[str, object], file: Path) -> Iterator[tuple[str, float]]:
     for question in lab.questions:
-        answer = found.get(question.key, "")
+        answer = given.get(question.key, "")
         if answer == "":
             continue
         if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
@@ -85,7 +86,7 @@ def _numbers(lab: Lab, found: Mapping[str, object], file: Path) -> Iterator[tupl
 
 
 def _given(lab: Lab, variant: Variant) -> dict[str, str]:
-    """The files of a variant, by name."""
+    """Returns the files of a variant, by name."""
     folder, jinja = folder_of(lab), Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     sources = {"README.md": folder / "README.md"}
     sources |= {
@@ -100,13 +101,9 @@ def _given(lab: Lab, variant: Variant) -> dict[str, str]:
     return texts
 
 
-def _identity(lab: Lab, variant: Variant) -> str:
-    return json.dumps({"lab": lab.number, "student": variant.student, "course": variant.course}) + "\n"
-
-
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > MOST_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             raise UsageError(f"{file} is larger than 1 MiB")
         return file.read_text()
     except (OSError, UnicodeDecodeError) as error:

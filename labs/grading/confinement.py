@@ -3,6 +3,7 @@
 All of a student's code runs in a virtual-time kernel, and that runs in here. So hostile code would have to leave both.
 """
 
+import os
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -16,11 +17,11 @@ from flightpath.launcher import project_python
 from flightpath.project import PROJECT
 
 SUBMISSION = Path("/submission")
-MOST_OUTPUT = 1 << 20
-"""Bytes that are read of what a confined command prints; the rest is thrown away."""
+MAX_OUTPUT = 1 << 20
+"""Maximum output of a confined command, in bytes; the rest is discarded."""
 
 _TIME_LIMIT_S = 600.0
-"""By this machine's clock; a program that computes without end is stopped after a minute of processor time."""
+"""Time limit on this machine's clock; an endless loop is stopped after a minute of processor time."""
 
 _MEMORY_BYTES, _FILES_BYTES = 1536 << 20, 256 << 20
 _KERNELS = Path("/kernels")
@@ -29,7 +30,7 @@ _SETTINGS = (
     "alternatives ethertypes fonts group iproute2 ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nginx "
     "nsswitch.conf openvswitch passwd protocols services ssl"
 )
-"""What programs need of /etc; no passwords and keys are there."""
+"""Files in /etc that programs need; none holds passwords or keys."""
 
 
 def require_it() -> None:
@@ -47,7 +48,7 @@ def require_it() -> None:
 
 
 def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
-    """Runs a Python module with a submission in `SUBMISSION`; returns the exit code and what it printed.
+    """Runs a Python module with a submission in `SUBMISSION`; returns its exit code and output.
 
     Raises:
         MissingCapability: see `require_it`.
@@ -55,13 +56,14 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
     """
     command = [*_bubblewrap(submission), project_python(), "-m", *argv]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None  # a pipe, as requested
     chunks: list[bytes] = []
     reader = threading.Thread(target=_read, args=(process.stdout, chunks))
     reader.start()
     try:
         code = process.wait(_TIME_LIMIT_S)
     except subprocess.TimeoutExpired as error:
-        raise MeasurementFailed(f"it took more than {_TIME_LIMIT_S:g} s") from error
+        raise MeasurementFailed(f"the check took more than {_TIME_LIMIT_S:g} s") from error
     finally:
         process.kill()  # and with it all in its PID namespace
         process.wait()
@@ -72,8 +74,8 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
 
 def _read(stream: IO[bytes], chunks: list[bytes]) -> None:
     size = 0
-    while chunk := stream.read1(1 << 16):
-        if size < MOST_OUTPUT:
+    while chunk := os.read(stream.fileno(), 1 << 16):
+        if size < MAX_OUTPUT:
             chunks.append(chunk)
             size += len(chunk)
 

@@ -1,4 +1,4 @@
-"""Grades submissions side by side; one that crashes costs only itself."""
+"""Grades submissions in parallel; a crash affects one submission only."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from labs.grading.submissions import HandedIn, copy
 
 
 def grade(handed_in: Sequence[HandedIn], jobs: int) -> Iterator[Marks]:
-    """The marks of each submission, as soon as they are known.
+    """Yields the marks of each submission, as soon as they are known.
 
     Raises:
         MissingCapability: this machine cannot confine submissions.

@@ -1,4 +1,4 @@
-"""The marks of a submission, and the files in which other programs take them."""
+"""The marks of a submission, and their export to other programs."""
 
 import csv
 import json
@@ -15,11 +15,11 @@ from results.store.ownership import give_to_caller, make_folder
 
 
 class Status(StrEnum):
-    """What became of a submission."""
+    """Outcome of a submission."""
 
     JUDGED = "judged"
     NOT_JUDGED = "not judged"
-    """The measurement cannot be trusted: to be tried again."""
+    """The measurement cannot be trusted: try again."""
     UNREADABLE = "unreadable"
 
 
@@ -28,9 +28,9 @@ class Marks:
     """The marks of one submission.
 
     Attributes:
-        name: of the folder or archive that was handed in; empty until that is known.
-        student, course, lab: as the submission itself says.
-        note: what a teacher should look at.
+        name: name of the folder or archive that was handed in; empty until it is known.
+        student, course, lab: identity according to the submission itself.
+        note: remarks for the teacher.
     """
 
     status: Status
@@ -45,7 +45,7 @@ class Marks:
 
     @classmethod
     def of_checked(cls, checked: Checked) -> "Marks":
-        """The marks of a submission that was tried."""
+        """Returns the marks of a submission that was tried."""
         variant, measured = checked.submission.variant, checked.measured
         reasons = "; ".join(measured.reasons)
         return cls(
@@ -61,7 +61,7 @@ class Marks:
 
 
 def ungraded(why: str, submission: Submission | None = None) -> Marks:
-    """The marks of what could not be read or tried."""
+    """Returns the marks of a submission that could not be read or tried."""
     if submission is None:
         return Marks(Status.UNREADABLE, note=why)
     variant = submission.variant
@@ -69,7 +69,7 @@ def ungraded(why: str, submission: Submission | None = None) -> Marks:
 
 
 def with_doubts(marks: Sequence[Marks], course: str) -> list[Marks]:
-    """The marks with notes on whose work it may be: a variant of another course, or one that was handed in twice."""
+    """Adds notes to marks whose author is in doubt: variants of another course, or of several submissions."""
     times = Counter((each.lab, each.student.casefold()) for each in marks if each.student)
     return [_doubted(each, course, times[each.lab, each.student.casefold()]) for each in marks]
 
@@ -86,20 +86,20 @@ def _doubted(marks: Marks, course: str, times: int) -> Marks:
 
 
 def write_csv(marks: Iterable[Marks], file: Path) -> None:
-    """A line for each submission."""
+    """Writes a CSV file with a line per submission."""
     rows = [(m.name, m.student, m.lab, m.points, m.of, m.status, " | ".join(hints(m.findings)), m.note) for m in marks]
     _write_table(file, ("submission", "student", "lab", "points", "of", "status", "hints", "note"), rows)
 
 
 def write_nbgrader(marks: Iterable[Marks], file: Path) -> None:
-    """The columns of `nbgrader export`, which learning platforms import."""
+    """Writes a CSV file with the columns of `nbgrader export`, which learning platforms import."""
     head = ("assignment", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
     graded = [each for each in marks if each.status is Status.JUDGED]
     _write_table(file, head, [(f"lab{m.lab:02}", m.student, m.points, 0, m.points, m.of) for m in graded])
 
 
 def write_gradescope(marks: Iterable[Marks], folder: Path) -> None:
-    """A `results.json` of Gradescope's autograder for each submission, in a folder of its name."""
+    """Writes a `results.json` for Gradescope's autograder per submission, in a folder of its name."""
     for each in marks:
         target = folder / each.name / "results.json"
         make_folder(target.parent)
@@ -108,14 +108,14 @@ def write_gradescope(marks: Iterable[Marks], folder: Path) -> None:
 
 
 def gradescope(marks: Marks) -> dict[str, object]:
-    """The marks as Gradescope's autograder reads them."""
+    """Returns the marks as Gradescope's autograder reads them."""
     tests = [
         {
             "name": finding.what,
             "score": finding.points if finding.passed else 0,
             "max_score": finding.points,
             "status": "passed" if finding.passed else "failed",
-            "output": finding.said if finding.passed else f"{finding.said}\nhint: {finding.hint}",
+            "output": finding.evidence if finding.passed else f"{finding.evidence}\nhint: {finding.hint}",
         }
         for finding in marks.findings
     ]
@@ -131,5 +131,5 @@ def _write_table(file: Path, head: Sequence[str], rows: Sequence[Sequence[object
 
 
 def _safe(value: object) -> object:
-    """A spreadsheet would compute a text that begins like a formula."""
+    """Quotes texts that begin like a formula, which spreadsheets would compute."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -10,30 +10,30 @@ from pathlib import Path
 from flightpath.errors import UsageError
 from labs.framework.work import IDENTITY
 
-MOST_FILES, MOST_BYTES, MOST_DEPTH = 200, 10 << 20, 6
-"""Of one submission."""
+MAX_FILES, MAX_BYTES, MAX_DEPTH = 200, 10 << 20, 6
+"""Limits of one submission: number of files, their total size, and depth of folders."""
 
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A submission where it lies; `name` is that of its folder or archive, by which a teacher knows it."""
+    """A submission's location, and the name of its folder or archive, by which a teacher knows it."""
 
     name: str
     path: Path
 
 
 def find(paths: Sequence[Path]) -> list[HandedIn]:
-    """The submissions in some folders, sorted by name; a path may be a submission itself.
+    """Returns the submissions in folders, sorted by name; a path may also be a submission.
 
     Raises:
         UsageError: a path does not exist, or there is no submission.
     """
-    found = [each for path in paths for each in _in(path)]
-    if not found:
+    submissions = [each for path in paths for each in _in(path)]
+    if not submissions:
         raise UsageError(
             "there are no submissions", f"each is a folder or a .zip with the {IDENTITY} of a lab's folder"
         )
-    return sorted(found, key=lambda each: each.name)
+    return sorted(submissions, key=lambda each: each.name)
 
 
 def copy(handed_in: HandedIn, target: Path) -> None:
@@ -74,15 +74,16 @@ def _in(path: Path) -> Iterator[HandedIn]:
 
 
 def _files_of_folder(folder: Path) -> Iterator[tuple[Path, int, bytes]]:
-    """The ordinary files: no links, devices or pipes."""
+    """Yields the regular files: no links, devices or pipes."""
     for at, folders, names in os.walk(folder):
-        if len(Path(at).relative_to(folder).parts) >= MOST_DEPTH:
+        if len(Path(at).relative_to(folder).parts) >= MAX_DEPTH:
             folders.clear()
         for name in sorted(names):
             file = Path(at) / name
-            if stat.S_ISREG((found := file.lstat()).st_mode):
-                content = file.read_bytes() if found.st_size <= MOST_BYTES else b""
-                yield file.relative_to(folder), found.st_size, content
+            status = file.lstat()
+            if stat.S_ISREG(status.st_mode):
+                content = file.read_bytes() if status.st_size <= MAX_BYTES else b""
+                yield file.relative_to(folder), status.st_size, content
 
 
 def _files_of_archive(archive: Path) -> Iterator[tuple[Path, int, bytes]]:
@@ -93,7 +94,7 @@ def _files_of_archive(archive: Path) -> Iterator[tuple[Path, int, bytes]]:
             if member.is_dir() or is_link or name.is_absolute() or ".." in name.parts:
                 continue
             with opened.open(member) as stream:
-                content = stream.read(MOST_BYTES + 1)  # the size that the archive tells may be wrong
+                content = stream.read(MAX_BYTES + 1)  # the archive's own figure may be wrong
             yield name, len(content), content
 
 
@@ -101,8 +102,9 @@ def _bounded(files: Iterator[tuple[Path, int, bytes]]) -> Iterator[tuple[Path, b
     total = 0
     for number, (name, size, content) in enumerate(files, start=1):
         total += size
-        if number > MOST_FILES or total > MOST_BYTES:
+        if number > MAX_FILES or total > MAX_BYTES:
             raise UsageError(
-                f"it has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB", "hand in the lab's folder only"
+                f"the submission has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
+                "hand in the lab's folder only",
             )
         yield name, content

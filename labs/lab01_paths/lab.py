@@ -39,9 +39,9 @@ class PathsLab(Lab):
 
     @override
     def measure(self, parameters: Parameters, work: Work) -> Measured:
-        found = layout(parameters["code"])
+        net = layout(parameters["code"])
         # A lossy link cannot be calibrated, so it begins to lose packets afterwards.
-        loss = LinkEvent.parse(f"0s r{found.broken // 10}-r{found.broken % 10} loss={100 * LOSS:g}%")
+        loss = LinkEvent.parse(f"0s r{net.broken // 10}-r{net.broken % 10} loss={100 * LOSS:g}%")
         topology = Paths(parameters["code"], parameters["net"], broken=False)
         with trial(topology, events=[loss]) as network:
             files.run_commands(work, FILE, {host.name: host for host in network.testbed.net.hosts}, "ip route")
@@ -53,7 +53,7 @@ class PathsLab(Lab):
             if pings:
                 times_s = tuple(at_s - pings[0][0] for at_s, _ in pings)
                 network.series["round_trip_h1_to_h2"] = Series("s", times_s, tuple(rtt_s for _, rtt_s in pings))
-        good, bad = (links_over(router) for router in (found.good_router, 5 - found.good_router))
+        good, bad = (links_over(router) for router in (net.good_router, 5 - net.good_router))
         values = {
             "answered": 100 * len(pings) / _PINGS,
             "there": 100 * min(carried[link, "a_to_b"] for link in good) / _PINGS,
@@ -64,13 +64,13 @@ class PathsLab(Lab):
 
     @override
     def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
-        found = layout(parameters["code"])
+        net = layout(parameters["code"])
         part = "ping over each link alone, from router to router: on which one are answers missing?"
-        yield answered(work, "broken_link", "link that loses packets", found.broken, part, within=0.001)
+        yield answered(work, "broken_link", "link that loses packets", net.broken, part, within=0.001)
         asks = "ask each router with `ip route get` where it sends packets to h1 and to h2: which one sends them back?"
-        yield answered(work, "wrong_router", "router with a wrong route", found.good_router, asks, within=0.001)
+        yield answered(work, "wrong_router", "router with a wrong route", net.good_router, asks, within=0.001)
         path = "ping over the path that packets take after the repair, there and back"
-        yield answered(work, "rtt_ms", "round-trip time", found.rtt_ms, path, within=0.05)
+        yield answered(work, "rtt_ms", "round-trip time", net.rtt_ms, path, within=0.05)
         values = measured.values
         limits = Limits(100, 100, too_low="a packet needs a route in each router, there and back")
         yield between("pings answered with your routes", values.get("answered"), "%", limits, points=2)
@@ -82,7 +82,7 @@ class PathsLab(Lab):
 
 
 def _delivered(good: int, wrong_way: str) -> dict[str, str]:
-    """The next hops in the file as it is given out: over the broken link, and with a loop at the good router."""
+    """Returns the next hops of the delivered file: over the broken link, with a loop at the good router."""
     first = 5 - good
     hops = {f"r{router}_to_{host}": _next_hop(router, host) for router in (2, 3) for host in ("h1", "h2")}
     hops[f"r{good}_to_{wrong_way}"] = _next_hop(good, "h2" if wrong_way == "h1" else "h1")
@@ -90,7 +90,7 @@ def _delivered(good: int, wrong_way: str) -> dict[str, str]:
 
 
 def first_hops(router: int) -> dict[str, str]:
-    """The next hops of r1 and r4 over r2 or r3, without the beginning of the address."""
+    """Returns the next hops of r1 and r4 over r2 or r3, without the beginning of the address."""
     return {"first_from_r1": f"1{router}.{router}", "first_from_r4": f"{router}4.{router}"}
 
 
@@ -99,7 +99,7 @@ def _next_hop(router: int, host: str) -> str:
 
 
 def _packets(network: Trial) -> dict[tuple[int, str], int]:
-    """How many packets have entered each link between routers, by number and direction."""
+    """Returns how many packets have entered each link between routers, by number and direction."""
     links = {int(link.intf1.name.rpartition("eth")[2]): link for link in network.testbed.links}
     return {
         (number, way): links[number].stats()["directions"][way]["in_packets"]

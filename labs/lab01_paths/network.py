@@ -12,7 +12,7 @@ from topologies.links.spec import LinkSpec
 
 CLIENT, SERVER = "h1", "h2"
 CORE = (12, 24, 13, 34)
-"""The links between routers, by the number of their network: 12 joins r1 and r2."""
+"""Links between routers, by the number of their network: 12 joins r1 and r2."""
 
 LOSS = 0.25
 _ROUTER = {"net.ipv4.ip_forward": 1, "net.ipv4.conf.all.rp_filter": 0, "net.ipv4.conf.default.rp_filter": 0}
@@ -20,11 +20,11 @@ _ROUTER = {"net.ipv4.ip_forward": 1, "net.ipv4.conf.all.rp_filter": 0, "net.ipv4
 
 @dataclass(frozen=True)
 class Layout:
-    """What a code stands for.
+    """Delays and the broken link of a variant.
 
     Attributes:
-        delays_ms: of each link between routers, one way.
-        broken: the link that loses packets.
+        delays_ms: one-way delay of each link between routers.
+        broken: number of the link that loses packets.
     """
 
     delays_ms: dict[int, int]
@@ -42,12 +42,12 @@ class Layout:
 
 
 def links_over(router: int) -> tuple[int, int]:
-    """The links of the path over r2 or r3."""
+    """Returns the links of the path over r2 or r3."""
     return (12, 24) if router == 2 else (13, 34)
 
 
 def layout(code: int) -> Layout:
-    """The delays and the broken link of a variant."""
+    """Returns the delays and the broken link of a variant."""
     chance = random.Random(code)
     delays = chance.sample(range(3, 20), len(CORE))
     return Layout(dict(zip(CORE, delays, strict=True)), chance.choice(CORE))
@@ -70,19 +70,19 @@ class Paths(Topo):
 
     @override
     def build(self, code: int | str = 0, net: int | str = 0, broken: bool = True) -> None:
-        found = layout(int(code))
+        variant = layout(int(code))
         ends = {1: ("h1", "r1"), 4: ("r4", "h2")}
         ends |= {link: (f"r{link // 10}", f"r{link % 10}") for link in CORE}
         for name in (CLIENT, SERVER, "r1", "r2", "r3", "r4"):
             ports = {link: (f"10.{net}.{link}.{_last(name)}/24",) for link in ends if name in ends[link]}
             self.addHost(name, cls=MultihomedHost, addresses=ports, sysctls=_ROUTER if name[0] == "r" else {})
         for number, (a, b) in ends.items():
-            lost = LOSS if broken and number == found.broken else 0.0
-            spec = LinkSpec(delay_s=found.delays_ms.get(number, 0) / 1e3, loss=lost)
+            lost = LOSS if broken and number == variant.broken else 0.0
+            spec = LinkSpec(delay_s=variant.delays_ms.get(number, 0) / 1e3, loss=lost)
             macs = {"addr1": mac(0, number, 1), "addr2": mac(0, number, 2)}
             self.addLink(a, b, port1=number, port2=number, spec=spec, **macs)
 
 
 def _last(name: str) -> int:
-    """The last number of a node's addresses: that of a router, and 10 for hosts."""
+    """Returns the last number of a node's addresses: that of a router, and 10 for hosts."""
     return 10 if name[0] == "h" else int(name[1:])

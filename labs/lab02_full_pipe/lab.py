@@ -13,7 +13,7 @@ from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 
 _SECONDS = 4.0
-_MOST_KB = 100_000
+_MAX_KB = 100_000
 
 
 class FullPipe(Lab):
@@ -39,16 +39,16 @@ class FullPipe(Lab):
     @override
     def measure(self, parameters: Parameters, work: Work) -> Measured:
         buffer_kb = work.answers.get("buffer_kb", 0.0)
-        if not 1 <= buffer_kb <= _MOST_KB:
+        if not 1 <= buffer_kb <= _MAX_KB:
             return Measured({})
         link = f"bw={parameters['mbit']} delay={parameters['delay_ms']}ms queue=1bdp"
         with trial(MultipathPair(paths=1, links=link, mptcp=False, congestion_control="cubic")) as network:
             client, server = network.testbed.net.hosts
             with Iperf3Server(server, TEMPORARY):
                 transfer = Iperf3(seconds=_SECONDS, warm_up_s=2.0, window=f"{round(buffer_kb * 1000)}")
-                found = transfer.run(client, server.address(), watch=network.watch.check)
-            network.series["goodput"] = found.series["goodput"]
-        return network.measured({"goodput_mbit": found.metrics["goodput"].value / 1e6})
+                measurement = transfer.run(client, server.address(), watch=network.watch.check)
+            network.series["goodput"] = measurement.series["goodput"]
+        return network.measured({"goodput_mbit": measurement.metrics["goodput"].value / 1e6})
 
     @override
     def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
@@ -64,5 +64,5 @@ class FullPipe(Lab):
         yield between("throughput with your buffer", measured.values.get("goodput_mbit"), "Mbit/s", limits)
         given = work.answers.get("buffer_kb")
         hint = "it fills the path, and much less would do: halve it until the throughput drops"
-        said = "buffer_kb is not answered" if given is None else f"buffer_kb = {given:g}"
-        yield Finding("no larger than needed", given is not None and given <= 1.3 * bdp_kb, said, hint)
+        evidence = "buffer_kb is not answered" if given is None else f"buffer_kb = {given:g}"
+        yield Finding("no larger than needed", given is not None and given <= 1.3 * bdp_kb, evidence, hint)

@@ -22,13 +22,13 @@ from topologies.sandbox.sandbox import TEMPORARY
 
 FILE = "queue.toml"
 SLOWER = 4
-"""How many times slower the line gets in the middle of the trial."""
+"""Factor by which the line gets slower in the middle of the trial."""
 
 PACKET_BYTES = 1514
 _PHASE_S, _SETTLE_S = 6.0, 2.0
 _FLOWS = 2
 _SLACK_MS = 15
-"""How much longer than the empty path a ping may take under load."""
+"""Tolerance of the round-trip time under load, above that of the empty path."""
 
 
 class Queues(Lab):
@@ -87,10 +87,10 @@ class Queues(Lab):
 
 
 def _with_queue(parameters: Parameters, work: Work) -> LinkSpec:
-    """The fast line with a student's queue.
+    """Returns the fast line with a student's queue.
 
     Raises:
-        MeasurementFailed: the file makes no sense; the message says why.
+        MeasurementFailed: the file is invalid.
     """
     given = files.settings(work, FILE, {"packets": int, "discipline": str, "ecn": bool})
     try:
@@ -120,7 +120,7 @@ def _load(network: Trial, slow_mbit: int) -> list[FlowTrace]:
 
 
 def _values(traces: Sequence[FlowTrace], pings: Sequence[tuple[float, float]], begin_s: float) -> dict[str, float]:
-    """What both phases showed, each after the time in which the flows find their rates."""
+    """Returns throughput and latency of both phases, without the time in which the flows find their rates."""
     values = {}
     for number, phase in enumerate(("fast", "slow")):
         since_s, until_s = number * _PHASE_S + _SETTLE_S, (number + 1) * _PHASE_S

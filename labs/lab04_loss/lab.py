@@ -1,4 +1,4 @@
-"""Lab 4: what random loss leaves of TCP, by Mathis' law, and how many connections make up for it."""
+"""Lab 4: throughput of TCP under random loss, by Mathis' law, and the number of connections that compensates."""
 
 import math
 import random
@@ -16,15 +16,15 @@ from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 
 LINK_MBIT, SEGMENT_BYTES = 100, 1448
-MOST_STREAMS = 100
+MAX_STREAMS = 100
 _SINGLE_S, _SLOW_START_S = 20.0, 3.0
 _TOGETHER_S = 5.0
 _SPARE = 1.6
-"""How many times as many connections as needed on average may be opened: the sum of few of them varies."""
+"""Tolerance of the number of connections, as a factor: the sum of a few connections varies."""
 
 
 def mathis_mbit(loss_percent: float, rtt_ms: float) -> float:
-    """The throughput of a connection that halves its window at each loss, in Mbit/s.
+    """Returns the throughput of a connection that halves its window at each loss, in Mbit/s.
 
     Mathis, Semke, Mahdavi and Ott: The macroscopic behavior of the TCP congestion avoidance algorithm, 1997.
     """
@@ -72,12 +72,12 @@ class Loss(Lab):
             values["single_mbit"] = single.goodput_bps(_SLOW_START_S) / 1e6
             network.series["window_of_one_connection_(segments)"] = single.series()["cwnd"]
             streams = work.answers.get("streams", 0.0)
-            if 1 <= streams <= MOST_STREAMS:
+            if 1 <= streams <= MAX_STREAMS:
                 with Iperf3Server(server, TEMPORARY):
                     together = Iperf3(seconds=_TOGETHER_S, warm_up_s=2.0, streams=round(streams))
-                    found = together.run(client, server.address(), watch=network.watch.check)
-                values["together_mbit"] = found.metrics["goodput"].value / 1e6
-                network.series["goodput_of_all_connections"] = found.series["goodput"]
+                    measurement = together.run(client, server.address(), watch=network.watch.check)
+                values["together_mbit"] = measurement.metrics["goodput"].value / 1e6
+                network.series["goodput_of_all_connections"] = measurement.series["goodput"]
         return network.measured(values)
 
     @override
@@ -98,7 +98,7 @@ class Loss(Lab):
         limits = Limits(target_mbit, LINK_MBIT, too_low=few)
         yield between("throughput with your number", measured.values.get("together_mbit"), "Mbit/s", limits)
         streams = work.answers.get("streams")
-        said = "streams is not answered" if streams is None else f"streams = {streams:g}"
+        evidence = "streams is not answered" if streams is None else f"streams = {streams:g}"
         most = math.ceil(_SPARE * target_mbit / single_mbit) if single_mbit else 0
         hint = "fewer reach the target, too: each needless connection takes from others on the same path"
-        yield Finding("no more than needed", streams is not None and 1 <= streams <= most, said, hint)
+        yield Finding("no more than needed", streams is not None and 1 <= streams <= most, evidence, hint)

@@ -26,7 +26,7 @@ _NEAR_PERCENT = 15
 
 _TOLERANCE = 0.7
 _JITTER_MS = 2
-"""Without it packets of two flows arrive in the same rhythm for ever, and the rhythm decides whose are dropped.
+"""Jitter against phase effects: packets of two flows in phase would decide for ever whose are dropped.
 
 Floyd and Jacobson: Traffic phase effects in packet-switched gateways, 1991.
 """
@@ -36,12 +36,12 @@ _PAIRS = (("cubic", "vegas"), ("bbr", "cubic"), ("bbr", "reno"), ("reno", "vegas
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a transfer is for.
+    """Purpose of a transfer.
 
     Attributes:
-        text: for the instructions.
-        rival: the congestion control of the flow beside it.
-        least, most: the share of the goodput that it may have, in %.
+        text: description in the instructions.
+        rival: congestion control of the competing flow.
+        least, most: bounds of its share of the goodput, in %.
     """
 
     text: str
@@ -120,11 +120,11 @@ class Race(Lab):
     def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
         first, second = parameters["first"], parameters["second"]
         share = work.answers.get("share_percent")
-        said = "share_percent is not answered" if share is None else f"share_percent = {share:g}"
+        evidence = "share_percent is not answered" if share is None else f"share_percent = {share:g}"
         measured_percent = measured.values.get("share_percent")
-        is_near = None not in (share, measured_percent) and abs(share - measured_percent) <= _NEAR_PERCENT
+        is_near = share is not None and measured_percent is not None and abs(share - measured_percent) <= _NEAR_PERCENT
         seconds = "measure both flows at the same time, and divide by the sum; which one is the first?"
-        yield Finding(f"share of {first} beside {second}", is_near, said, seconds)
+        yield Finding(f"share of {first} beside {second}", is_near, evidence, seconds)
         own = (share, 100 - share) if share is not None and 0 <= share <= 100 else ()
         squares = "the square of the sum, divided by twice the sum of the squares"
         yield answered(work, "jain", "Jain's index of your shares", jain(own) if own else 0.0, squares, within=0.05)
@@ -146,27 +146,27 @@ class Race(Lab):
 
 
 def round_trips(parameters: Parameters) -> float:
-    """How many times as long the far flow's round trip is, with a queue that is two thirds full."""
+    """Returns the ratio of the far and the near flow's round trips, with a queue that is two thirds full."""
     near_ms = 2 * parameters["delay_ms"] * (1 + 2 / 3)
     return (near_ms + 2 * parameters["extra_ms"]) / near_ms
 
 
 def _bias(work: Work, parameters: Parameters, hint: str) -> Finding:
-    """Chance decides a single race, so what theory allows is right: between the first and the second power.
+    """Judges the bias by theory, because chance decides a single race: from the first to the second power.
 
     Lakshman and Madhow: The performance of TCP/IP for networks with high bandwidth-delay products, 1997.
     """
     ratio, given = round_trips(parameters), work.answers.get("bias")
-    said = "bias is not answered" if given is None else f"bias = {given:g}"
+    evidence = "bias is not answered" if given is None else f"bias = {given:g}"
     is_right = given is not None and _TOLERANCE * ratio <= given <= ratio**2 / _TOLERANCE
-    return Finding("goodput near, divided by goodput far", is_right, said, hint)
+    return Finding("goodput near, divided by goodput far", is_right, evidence, hint)
 
 
 def _choice(work: Work) -> str:
-    """The algorithm that a student has chosen.
+    """Returns the algorithm that a student has chosen.
 
     Raises:
-        MeasurementFailed: the file cannot be read, or names none.
+        MeasurementFailed: the file cannot be read, or names no known algorithm.
     """
     chosen = files.settings(work, FILE, {"algorithm": str}).get("algorithm")
     if chosen not in ALGORITHMS:
@@ -175,7 +175,7 @@ def _choice(work: Work) -> str:
 
 
 def _race(network: Trial, first: str, second: str, names: Sequence[str] = ()) -> list[float]:
-    """Two flows that begin together; returns their goodputs in bit/s. With names their series are kept."""
+    """Runs two flows that begin together, and returns their goodputs in bit/s. With names their series are kept."""
     flows: list[RunningFlow] = []
     begin_s = time.monotonic()
     try:
@@ -192,5 +192,5 @@ def _race(network: Trial, first: str, second: str, names: Sequence[str] = ()) ->
 
 
 def _percent(goodputs: Sequence[float]) -> float:
-    """The share of the first."""
+    """Returns the share of the first flow, in %."""
     return 100 * goodputs[0] / sum(goodputs)

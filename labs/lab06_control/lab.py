@@ -29,7 +29,7 @@ _SETTLE_S, _SETTLE_BOTH_S = 2.0, 3.0
 _LIMIT_S = _SECONDS + 10
 _PAYLOAD_SHARE = transport.PAYLOAD_BYTES / (transport.PAYLOAD_BYTES + 42)
 _SLACK_MS = 30
-"""How much longer than on the empty line a ping may take."""
+"""Tolerance of the round-trip time, above that of the empty line."""
 
 
 class ControlLab(Lab):
@@ -84,25 +84,25 @@ class ControlLab(Lab):
 
 
 def _sent(network: Trial, work: Work) -> Sequence[Series]:
-    """Runs the control twice, the second time later; returns the payload that came of each, in bit/s."""
+    """Runs the control twice, the second time later; returns the received payload of each, in bit/s."""
     argv = [sys.executable, "-I", "-S", transport.__file__, "receive", str(_SECONDS + 1)]
     with running(network.testbed.net.hosts[1], argv) as receiver, ThreadPoolExecutor(2) as flows:
         for flow in [flows.submit(_run, network, work, wait_s) for wait_s in (0.0, _FAST_S + _SLOW_S)]:
             flow.result()
         stdout, stderr = await_end(receiver, _LIMIT_S, network.watch.check, "the receiver did not end")
     try:
-        found = json.loads(stdout)
+        report = json.loads(stdout)
     except ValueError as error:
         raise MeasurementFailed(f"the receiver ended: {stderr.strip()[-300:]}") from error
-    times_s = tuple(found["begin_s"] + number * transport.BIN_S for number in range(int(_SECONDS / transport.BIN_S)))
+    times_s = tuple(report["begin_s"] + number * transport.BIN_S for number in range(int(_SECONDS / transport.BIN_S)))
     return [
         Series("bit/s", times_s, tuple(8 * count / transport.BIN_S for count in counts[: len(times_s)]))
-        for counts in found["bytes"][:2]
+        for counts in report["bytes"][:2]
     ]
 
 
 def _run(network: Trial, work: Work, wait_s: float) -> None:
-    """One sender with the student's control, as a user without rights."""
+    """Runs one sender with the student's control, without privileges."""
     time.sleep(wait_s)
     client, server = network.testbed.net.hosts
     argv = [programs.python(), "-I", "-S", "transport.py", "send", server.address(), str(_SECONDS - wait_s)]
@@ -110,7 +110,7 @@ def _run(network: Trial, work: Work, wait_s: float) -> None:
 
 
 def _values(received: Sequence[Series], pings: Sequence[tuple[float, float]], begin_s: float) -> dict[str, float]:
-    """The figures of each phase, after the time in which the control finds its rate."""
+    """Returns the figures of each phase, without the time in which the control finds its rate."""
     values = {}
     ends_s = {"fast": (_SETTLE_S, _FAST_S), "slow": (_FAST_S + _SETTLE_S, _FAST_S + _SLOW_S)}
     for phase, (since_s, until_s) in ends_s.items():

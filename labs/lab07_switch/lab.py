@@ -8,7 +8,6 @@ from itertools import permutations
 
 from flightpath.commands import CommandFailed
 from flightpath.errors import MeasurementFailed
-from flightpath.hosts import Host
 from flightpath.overrides import override
 from labs.framework.judging import Limits, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
@@ -18,13 +17,14 @@ from probes.transfers.tcp_flow import FlowTrace, TcpFlow
 from scenarios.congestion.race_measures import throughput
 from services.stream import StreamSink
 from topologies.fabric import Fabric
+from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import PAYLOAD_SHARE
 from topologies.sandbox.sandbox import TEMPORARY
 
 FILE = "switch.py"
 _SECONDS, _SETTLE_S = 3.0, 1.0
-_MOST_PACKETS = 100
-"""From a core switch for a ping; more means that they run in circles."""
+_MAX_PACKETS = 100
+"""Maximum number of packets from a core switch for a ping; more are a forwarding loop."""
 
 _RECEIVED = re.compile(r"(\d+) received")
 _CORES = ("core1", "core2")
@@ -88,19 +88,19 @@ def _reached(network: Trial) -> int:
         before = _carried(network)
         reached += _ping(a, b, count=2) > 0
         carried = _carried(network)
-        if max(carried[core] - before[core] for core in _CORES) > _MOST_PACKETS:
+        if max(carried[core] - before[core] for core in _CORES) > _MAX_PACKETS:
             raise MeasurementFailed(f"{FILE}: packets run in circles; may a broadcast come back to where it was?")
     return reached
 
 
 def _transfers(network: Trial, pairs: Sequence[tuple[str, str]]) -> list[FlowTrace | None]:
-    """A transfer for each pair, at the same time; None for one that finds no way."""
+    """Returns a transfer for each pair, at the same time; None for one that finds no way."""
     hosts = [(network.testbed.host(a), network.testbed.host(b)) for a, b in pairs]
     with StreamSink(hosts[0][1], TEMPORARY), StreamSink(hosts[1][1], TEMPORARY), ThreadPoolExecutor(2) as at_once:
         return list(at_once.map(lambda pair: _transfer(network, *pair), hosts))
 
 
-def _transfer(network: Trial, client: Host, server: Host) -> FlowTrace | None:
+def _transfer(network: Trial, client: MultihomedHost, server: MultihomedHost) -> FlowTrace | None:
     probe = TcpFlow(congestion_control="cubic", seconds=_SECONDS, interval_s=0.1)
     try:
         return probe.run(client, server.address(), watch=network.watch.check)
@@ -109,7 +109,7 @@ def _transfer(network: Trial, client: Host, server: Host) -> FlowTrace | None:
 
 
 def _counted(network: Trial, pairs: Sequence[tuple[str, str]], core_of_first: str) -> dict[str, float]:
-    """Where the packets of pings between each pair are: % on the right core switch, and % at hosts for others."""
+    """Returns the shares of ping packets on the right core switch, and at hosts that they are not for, in %."""
     right = stray = total = 0
     cores = (core_of_first, *(core for core in _CORES if core != core_of_first))
     for pair, core in zip(pairs, cores, strict=True):
@@ -122,26 +122,26 @@ def _counted(network: Trial, pairs: Sequence[tuple[str, str]], core_of_first: st
     return {"right": 100 * right / total, "stray": 100 * stray / total}
 
 
-def _ping(a: Host, b: Host, count: int) -> int:
-    """Pings; returns how many answers came."""
+def _ping(a: MultihomedHost, b: MultihomedHost, count: int) -> int:
+    """Pings one host from another; returns the number of replies."""
     try:
         output = a.run(["ping", "-n", "-c", str(count), "-i", "0.05", "-W", "0.2", b.address()])
     except CommandFailed:  # no answer
         return 0
-    found = _RECEIVED.search(output)
-    return int(found[1]) if found else 0
+    match = _RECEIVED.search(output)
+    return int(match[1]) if match else 0
 
 
 def _carried(network: Trial) -> dict[str, int]:
-    """How many packets have come so far: by each core switch to an edge switch, and to each host."""
-    found: dict[str, int] = dict.fromkeys(_CORES, 0)
+    """Returns the packets so far: from each core switch to an edge switch, and to each host."""
+    packets: dict[str, int] = dict.fromkeys(_CORES, 0)
     for link in network.testbed.links:
         ends = {"b_to_a": (link.intf2.node.name, link.intf1.node.name)}
         ends["a_to_b"] = ends["b_to_a"][::-1]
         for way, (sender, receiver) in ends.items():
             counts = link.stats()["directions"][way]["in_packets"]
             if sender in _CORES:
-                found[sender] += counts
+                packets[sender] += counts
             elif not receiver.startswith("edge") and receiver not in _CORES:
-                found[receiver] = counts
-    return found
+                packets[receiver] = counts
+    return packets

@@ -106,7 +106,7 @@ def _transfer(network: Trial) -> CounterLog:
 
 
 def _carried(log: CounterLog, path: str, begin_s: float, end_s: float) -> float:
-    """Mb/s between two times on CLOCK_MONOTONIC."""
+    """Returns the rate of a path between two times on CLOCK_MONOTONIC, in Mb/s."""
     rows = [(at_s, row[path]) for at_s, row in zip(log.times_s, log.rows, strict=True) if begin_s <= at_s <= end_s]
     (first_s, before), (last_s, after) = rows[0], rows[-1]
     return (after - before) * 8 / (last_s - first_s) / 1e6

@@ -23,9 +23,9 @@ _WORK = Path(__file__).parent / "work"
 _PORT = "8000"
 _SECONDS, _GRACE_S = 15, 60
 MORE = 1.4
-"""How many times the load is put on again, to see whether it was the most that is possible."""
+"""Factor of the second load, which checks that the first was the largest possible."""
 
-_MOST_PER_S = 60
+_MAX_PER_S = 60
 
 
 class LoadLab(Lab):
@@ -57,7 +57,7 @@ class LoadLab(Lab):
                 wait_until(lambda: _PORT in server.run(["ss", "-Htln"]), "the server to listen", 10)
                 for protocol in ("tcp", "mptcp"):
                     rate = work.answers.get(f"{protocol}_per_s", 0.0)
-                    if not 0.5 <= rate <= _MOST_PER_S:
+                    if not 0.5 <= rate <= _MAX_PER_S:
                         continue
                     values[protocol] = _p95_ms(network, rate, protocol)
                     values[f"{protocol}_more"] = _p95_ms(network, rate * MORE, protocol)
@@ -79,7 +79,7 @@ class LoadLab(Lab):
 
 
 def capacity_per_s(parameters: Parameters) -> float:
-    """Pages a second on path 1."""
+    """Returns how many pages a second path 1 can carry."""
     return PAYLOAD_SHARE * parameters["mbit1"] * 1e6 / (8e3 * parameters["kb"])
 
 

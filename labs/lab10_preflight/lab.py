@@ -11,6 +11,7 @@ from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Wor
 from labs.framework.network import trial
 from probes.preflight import TransferSpec
 from probes.sftp import SftpTransfer
+from results.records import Measurement
 from services.sshd import Sshd
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.links.spec import PAYLOAD_SHARE
@@ -18,7 +19,7 @@ from topologies.sandbox.sandbox import TEMPORARY
 
 FILE = "transfer.toml"
 LARGE_MB = 6
-MOST_PROBE_MB = LARGE_MB / 5
+MAX_PROBE_MB = LARGE_MB / 5
 _MB = 1_000_000
 
 
@@ -42,7 +43,7 @@ class PreflightLab(Lab):
             "delay_ms": chance.choice([15, 20, 25]),
             "buffer_kb": chance.choice([10, 12]),
             "large_mb": LARGE_MB,
-            "most_probe_mb": MOST_PROBE_MB,
+            "most_probe_mb": MAX_PROBE_MB,
         }
 
     @override
@@ -53,10 +54,10 @@ class PreflightLab(Lab):
             source, target = network.testbed.host(SOURCE), network.testbed.host(TARGET)
             with Sshd(source, source.address(), TEMPORARY / "sshd", reach=source.address()) as server:
 
-                def transfer(size_mb: float) -> Measured:
+                def transfer(size_mb: float) -> Measurement:
                     spec = TransferSpec(
                         size_bytes=round(size_mb * _MB),
-                        streams=chosen["streams"],
+                        streams=int(chosen["streams"]),
                         receive_buffer_bytes=round(chosen["receive_buffer_kb"] * 1000),
                         route=False,
                         interval_s=0.1,
@@ -86,7 +87,7 @@ class PreflightLab(Lab):
         units = "size and throughput: megabytes, or megabits? And did your small transfer go as fast as the large one?"
         yield answered(work, "seconds", "time of the large transfer", values.get("seconds", 0.0), units, within=0.12)
         costs = "measuring so much costs more than it tells"
-        limits = Limits(0, MOST_PROBE_MB, too_high=costs)
+        limits = Limits(0, MAX_PROBE_MB, too_high=costs)
         yield between("size of the small transfer", values.get("probe_mb"), "MB", limits)
         ratio = 100 * values["probe_mbit"] / values["large_mbit"] if values.get("large_mbit") else None
         start = "what does TCP do in its first round trips, and which share of your small transfer is that?"
@@ -99,10 +100,10 @@ class PreflightLab(Lab):
 
 
 def _chosen(work: Work, parameters: Parameters) -> dict[str, float]:
-    """A student's settings.
+    """Returns a student's settings.
 
     Raises:
-        MeasurementFailed: one makes no sense.
+        MeasurementFailed: a value is out of range.
     """
     kinds = {"probe_mb": float, "streams": int, "receive_buffer_kb": float}
     usual = {"probe_mb": 0.1, "streams": 1, "receive_buffer_kb": parameters["buffer_kb"]}

@@ -88,15 +88,15 @@ class TunnelLab(Lab):
 
 
 def best_mbit(parameters: Parameters) -> float:
-    """The TCP payload that both paths can carry."""
+    """Returns the TCP payload that both paths can carry."""
     return PAYLOAD_SHARE * (parameters["fast_mbit"] + parameters["slow_mbit"])
 
 
 def _tunnel(work: Work) -> TunnelSpec:
-    """The tunnel of a student.
+    """Returns a student's tunnel.
 
     Raises:
-        MeasurementFailed: the file makes no sense.
+        MeasurementFailed: the file is invalid.
     """
     given = files.settings(work, FILE, _KINDS)
     try:

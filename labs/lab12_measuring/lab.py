@@ -73,10 +73,10 @@ class MeasuringLab(Lab):
         few = "six values are few: Student's t with how many degrees of freedom? And a mean varies less than a run"
         yield answered(work, "half_width_mbit", "half the width of the interval", half_width(runs), few, within=0.04)
         values, rtt_ms = measured.values, 2 * parameters["ms"]
-        asked = SECONDS * RATE
+        requested = SECONDS * RATE
         missing = "requests that users would have sent during a pause are missing: should they wait for an answer?"
         limits = Limits(
-            0.97 * asked, 1.02 * asked, too_low=missing, too_high=f"{RATE} requests a second were asked for"
+            0.97 * requested, 1.02 * requested, too_low=missing, too_high=f"{RATE} requests a second were asked for"
         )
         yield between("requests", values.get("requests"), "", limits)
         half = "half of all requests meet no pause"
@@ -88,26 +88,26 @@ class MeasuringLab(Lab):
 
 
 def slow_percent(parameters: Parameters) -> float:
-    """The share of the time in which the server pauses."""
+    """Returns the share of the time in which the server pauses."""
     return 100 * parameters["pause_ms"] / parameters["period_ms"]
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of a mean (Student, The probable error of a mean, 1908)."""
+    """Returns half the width of the 95 % interval of a mean (Student, The probable error of a mean, 1908)."""
     count = len(values)
     return float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(values) / math.sqrt(count)
 
 
 def _printed(output: str) -> dict[str, float]:
-    """The numbers in the last line that a student's program printed.
+    """Returns the numbers in the last line that a student's program printed.
 
     Raises:
         MeasurementFailed: they are not there.
     """
     last = (output.strip().splitlines() or [""])[-1]
     try:
-        found = json.loads(last)
-        return {key: float(found[key]) for key in _PERCENTILES}
+        printed = json.loads(last)
+        return {key: float(printed[key]) for key in _PERCENTILES}
     except (ValueError, TypeError, KeyError) as error:
         wanted = '{"requests": 1, "p50_ms": 2.5, "p99_ms": 3.5}'
         raise MeasurementFailed(f"{FILE}: its last line is not like {wanted}: {last[:80]!r}") from error

@@ -1,1 +1,1 @@
-"""For teachers: a solution of each lab, and typical mistakes with the hints that a student gets for them."""
+"""Solutions of all labs for teachers, and typical mistakes with the hints that students get for them."""

@@ -1,4 +1,4 @@
-"""What somebody might hand in."""
+"""Attempts at a lab: solutions and mistakes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ class Attempt:
     """Answers and files for a variant.
 
     Attributes:
-        hint: words of the hint that it gets; empty for a solution.
+        hint: part of the hint that it gets; empty for a solution.
     """
 
     answers: Mapping[str, float] = field(default_factory=dict)

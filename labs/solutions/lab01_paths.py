@@ -7,21 +7,21 @@ from labs.solutions.attempt import Attempt
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Both directions over the path without the broken link."""
-    found = layout(parameters["code"])
-    answers = {"broken_link": found.broken, "wrong_router": found.good_router, "rtt_ms": found.rtt_ms}
-    return Attempt(answers, _file(parameters, found.good_router, found.good_router))
+    """Returns both directions over the path without the broken link."""
+    net = layout(parameters["code"])
+    answers = {"broken_link": net.broken, "wrong_router": net.good_router, "rtt_ms": net.rtt_ms}
+    return Attempt(answers, _file(parameters, net.good_router, net.good_router))
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
-    found = layout(parameters["code"])
-    good, bad, right = found.good_router, 5 - found.good_router, solution(parameters)
-    other = next(link for link in (12, 24, 13, 34) if link != found.broken)
+    """Returns typical mistakes, with the hints that they get."""
+    net = layout(parameters["code"])
+    good, bad, right = net.good_router, 5 - net.good_router, solution(parameters)
+    other = next(link for link in (12, 24, 13, 34) if link != net.broken)
     loop = {f"r{good}_to_{host}": parameters[f"r{good}_to_{host}"] for host in ("h1", "h2")}
     return {
         "another link": Attempt({**right.answers, "broken_link": other}, right.files, "ping over each link"),
-        "the delay of one way": Attempt({**right.answers, "rtt_ms": found.rtt_ms / 2}, right.files, "there and back"),
+        "the delay of one way": Attempt({**right.answers, "rtt_ms": net.rtt_ms / 2}, right.files, "there and back"),
         "only the way there": Attempt(right.answers, _file(parameters, good, bad), "say nothing of the way back"),
         "the wrong route left as it was": Attempt(
             right.answers, _file(parameters, good, good, loop), "a route in each"
@@ -32,7 +32,7 @@ def mistakes(parameters: Parameters) -> dict[str, Attempt]:
 
 
 def _file(parameters: Parameters, there: int, back: int, changed: Parameters | None = None) -> dict[str, str]:
-    """The routes: r1 sends to one router, and r4 to the same or the other one."""
+    """Returns the routes: r1 sends to one router, and r4 to the same or the other one."""
     begin = f"10.{parameters['net']}"
     hops = {f"r{router}_to_h1": f"1{router}.1" for router in (2, 3)}
     hops |= {f"r{router}_to_h2": f"{router}4.4" for router in (2, 3)} | dict(changed or {})

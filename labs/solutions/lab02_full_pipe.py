@@ -5,14 +5,14 @@ from labs.solutions.attempt import Attempt
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Twice the delay, the product of both, and a buffer of one product."""
+    """Answers twice the delay, the product of both, and a buffer of one product."""
     rtt_ms = 2 * parameters["delay_ms"]
     bdp_kb = parameters["mbit"] * rtt_ms / 8
     return Attempt({"rtt_ms": rtt_ms, "bdp_kb": bdp_kb, "buffer_kb": 1.05 * bdp_kb})
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     right = solution(parameters).answers
     bdp_kb = right["bdp_kb"]
     return {

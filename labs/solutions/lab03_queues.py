@@ -6,7 +6,7 @@ from labs.solutions.attempt import Attempt
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """FQ-CoDel, with the room that there was."""
+    """Uses FQ-CoDel, with the queue's size unchanged."""
     bits = parameters["packets"] * PACKET_BYTES * 8
     answers = {
         "fast_wait_ms": bits / parameters["fast_mbit"] / 1e3,
@@ -16,7 +16,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     answers, files = solution(parameters).answers, solution(parameters).files
     bdp_packets = parameters["fast_mbit"] * 1e3 * 2 * parameters["delay_ms"] / (PACKET_BYTES * 8)
     return {
@@ -31,5 +31,5 @@ def mistakes(parameters: Parameters) -> dict[str, Attempt]:
 
 
 def queue(packets: int, discipline: str) -> dict[str, str]:
-    """The file that a student completes."""
+    """Returns the file that a student completes."""
     return {FILE: f'packets = {packets}\ndiscipline = "{discipline}"\n'}

@@ -8,7 +8,7 @@ from labs.solutions.attempt import Attempt
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Mathis' law; a few connections more than it says, because each of them varies."""
+    """Applies Mathis' law; a few connections more than it says, because each of them varies."""
     single_mbit = mathis_mbit(parameters["loss_percent"], 2 * parameters["delay_ms"])
     streams = math.ceil(1.3 * parameters["target_mbit"] / single_mbit)
     quarter = parameters["loss_percent"] / 4
@@ -16,7 +16,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     right = solution(parameters).answers
     single_mbit, streams, loss_percent = right["single_mbit"], right["streams"], parameters["loss_percent"]
     return {

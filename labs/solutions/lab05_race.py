@@ -24,7 +24,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong; what is not wrong in them is left out, where that saves time."""
+    """Returns typical mistakes, with the hints that they get; correct answers are left out to save time."""
     right = solution(parameters)
     share, bias = right.answers["share_percent"], right.answers["bias"]
     wrong, hint = _WRONG[parameters["purpose"]]

@@ -38,7 +38,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     other = "core2" if parameters["core_of_first"] == "core1" else "core1"
     right = _uplinks(parameters, parameters["core_of_first"])
     return {
@@ -55,7 +55,7 @@ def mistakes(parameters: Parameters) -> dict[str, Attempt]:
 
 
 def _uplinks(parameters: Parameters, core_of_first: str) -> str:
-    """An expression for the port to the core switch: by switch and the port of the sender."""
+    """Returns an expression for the port to the core switch: by switch and the port of the sender."""
     first, second = (1, 2) if core_of_first == "core1" else (2, 1)
     h3, h4 = (first, second) if parameters["first"] == "h3" else (second, first)
     return (

@@ -14,13 +14,13 @@ _THIRD = "h2 ip mptcp endpoint add 10.0.3.2 dev h2-eth2 signal"
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """The server announces both addresses, the third as a backup."""
+    """Returns the server announces both addresses, the third as a backup."""
     answers = {"plain_mbit": PAYLOAD_SHARE * parameters["mbit1"], "subflows": 3, "cores_single": 1}
     return Attempt(answers, {FILE: f"{_LIMITS}{_SECOND}{_THIRD} backup\n"})
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     total = sum(parameters[f"mbit{i}"] for i in (1, 2, 3))
     return {
         "all paths, and wrong numbers": Attempt(

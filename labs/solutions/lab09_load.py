@@ -9,13 +9,13 @@ _BORNE = 0.77
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """What each protocol bears, a little below the limit."""
+    """Returns what each protocol bears, a little below the limit."""
     single, both = _capacities(parameters)
     return _answers(single, _BORNE * single, _BORNE * both)
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     single = capacity_per_s(parameters)
     return {
         "the line is full": _answers(single, 1.2 * single, 0, "users come at random"),

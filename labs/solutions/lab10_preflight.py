@@ -7,7 +7,7 @@ from topologies.links.spec import PAYLOAD_SHARE
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """A buffer of two products, and a small transfer that lasts for many round trips."""
+    """Returns a buffer of two products, and a small transfer that lasts for many round trips."""
     answers = {
         "bdp_kb": _bdp_kb(parameters),
         "delivered_mbit": parameters["buffer_kb"] * 8 / (2 * parameters["delay_ms"]),
@@ -17,7 +17,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     right = 2 * _bdp_kb(parameters)
     return {
         "a small transfer that is over in a moment": Attempt(

@@ -20,7 +20,7 @@ _ON_TIME = """\
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Response times count from when each request should have been sent."""
+    """Counts response times from when each request should have been sent."""
     runs = parameters["runs"]
     answers = {
         "slow_percent": slow_percent(parameters),
@@ -31,7 +31,7 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """What students get wrong."""
+    """Returns typical mistakes, with the hints that they get."""
     runs = parameters["runs"]
     since_sending = _ON_TIME.replace(
         "            ask(", "            sent_s = time.monotonic()\n            ask("

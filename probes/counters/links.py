@@ -12,20 +12,20 @@ from topologies.links.spec import COUNTERS
 # is not (it carries ARP only).
 USED_SHARE, UNUSED_SHARE = 0.02, 0.002
 UNUSED_BYTES = 20_000
-"""A link that carried less has carried ARP, neighbour discovery and the controller's probes for some minutes."""
+"""Traffic of ARP, neighbour discovery and the controller's probes in some minutes; data is more."""
 LATE_NS_LOG2 = 20
-"""The first bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
+"""First bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
 
 
 class CountedLink(Protocol):
     """A link emulator with counters."""
 
     def stats(self) -> Mapping[str, Any]:
-        """The counters of each direction, under `directions`: `a_to_b` and `b_to_a`."""
+        """Returns the counters of each direction, under `directions`: `a_to_b` and `b_to_a`."""
 
 
 def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
-    """Bytes on the wire since the start: `NAME.a_to_b` and `NAME.b_to_a` for each link."""
+    """Reads the bytes on the wire since the start: `NAME.a_to_b` and `NAME.b_to_a` for each link."""
     return {
         f"{name}.{direction}": float(counters["out_bytes"])
         for name, link in links.items()
@@ -34,14 +34,14 @@ def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
 
 
 def snapshot(links: Mapping[str, CountedLink]) -> Mapping[str, Mapping[str, Any]]:
-    """All counters of each link, by direction, as they are now."""
+    """Returns all counters of each link, by direction, as they are now."""
     return {name: link.stats()["directions"] for name, link in links.items()}
 
 
 def summary(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], elapsed_s: float
 ) -> Mapping[str, Mapping[str, Any]]:
-    """What each direction of each link carried, dropped and delivered late between two snapshots.
+    """Returns traffic, drops and lateness of each direction of each link between two snapshots.
 
     Lateness and queue peak are those of the second snapshot: they count since the link was last reset. What an emulator
     does not count is None.
@@ -71,7 +71,7 @@ def _increase(before: Mapping[str, Any], after: Mapping[str, Any], counter: str)
 
 
 def _cpu_percent(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> float | None:
-    """Use of one core by the emulator's thread, in %; None for an emulator in the kernel."""
+    """Returns the use of one core by the emulator's thread, in %; None for an emulator in the kernel."""
     if after.get("cpu_ns") is None or elapsed_s <= 0:
         return None
     return round(_increase(before, after, "cpu_ns") / elapsed_s / 1e7, 2)
@@ -91,7 +91,7 @@ def _lateness(lateness_ns: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def carried_bytes(log: CounterLog, links: Sequence[str]) -> dict[str, float]:
-    """The bytes that each link carried in both directions between the first and the last sample of a log."""
+    """Returns the bytes that each link carried in both directions between the first and the last sample of a log."""
     first, last = log.rows[0], log.rows[-1]
     return {link: sum(last[f"{link}.{way}"] - first[f"{link}.{way}"] for way in ("a_to_b", "b_to_a")) for link in links}
 

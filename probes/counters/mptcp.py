@@ -7,12 +7,12 @@ from flightpath.hosts import CommandHost
 
 _SYN_SENT = "MPCapableSYNTX"
 _JOINED_AS_CLIENT = "MPJoinSynAckRx"
-# Of connections that fell back to TCP, besides those with this word in their names; as in the kernel's net/mptcp/mib.c.
+# Counters of fallbacks to TCP, besides those with this word in their names; as in the kernel's net/mptcp/mib.c.
 _FALLBACKS = ("MPCapableSYNTXDrop", "InfiniteMapTx", "InfiniteMapRx", "MPFailTx", "MPFailRx")
 
 
 def read_counters(host: CommandHost) -> Mapping[str, int]:
-    """The MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat.
+    """Returns the MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat.
 
     Raises:
         MeasurementFailed: the kernel has none.
@@ -56,8 +56,8 @@ def require_mptcp(
     if fallbacks and not may_fall_back:
         named = ", ".join(f"{name}={count}" for name, count in sorted(fallbacks.items()))
         raise MeasurementFailed(f"connections of {client} fell back to TCP: {named}")
-    found = {"connections": increases[_SYN_SENT], "joins": increases.get(_JOINED_AS_CLIENT, 0)}
-    return {**found, "fallbacks": sum(fallbacks.values())} if fallbacks else found
+    handshakes = {"connections": increases[_SYN_SENT], "joins": increases.get(_JOINED_AS_CLIENT, 0)}
+    return {**handshakes, "fallbacks": sum(fallbacks.values())} if fallbacks else handshakes
 
 
 def require_no_mptcp(client: str, before: Mapping[str, int], after: Mapping[str, int]) -> None:

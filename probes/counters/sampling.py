@@ -1,4 +1,4 @@
-"""Sampling of cumulative counters once a second, in a thread beside a load."""
+"""Sampling of cumulative counters once a second, in a thread of its own during a load."""
 
 import threading
 import time
@@ -14,22 +14,22 @@ Reader = Callable[[], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class WatchedLink:
-    """A link of which the counters `NAME.a_to_b` and `NAME.b_to_a` are.
+    """A link with the counters `NAME.a_to_b` and `NAME.b_to_a`.
 
     Attributes:
-        interfaces: that it joins, for example `h1-eth0:s1-eth1`.
-        limit_bps: of both directions, before the load; None where there is none.
+        interfaces: interfaces that it joins, for example `h1-eth0:s1-eth1`.
+        limit_bps: bandwidth of both directions before the load; None if unlimited.
     """
 
     interfaces: str
     limit_bps: tuple[float | None, float | None]
 
     def label(self, name: str, way: str) -> str:
-        """A direction of the link by its nodes: `h1 → s1 (h1-eth0)`; its name tells it from others of these nodes."""
+        """Returns a direction's name by its nodes, for example `h1 → s1 (h1-eth0)`."""
         a, b = (interface.rpartition("-eth")[0] or interface for interface in self.interfaces.split(":"))
         there, back = f"{a} → {b}", f"{b} → {a}"
-        told = self.interfaces.partition(":")[0] if name == self.interfaces else name
-        return f"{there if way == 'a_to_b' else back} ({told})"
+        link = self.interfaces.partition(":")[0] if name == self.interfaces else name
+        return f"{there if way == 'a_to_b' else back} ({link})"
 
 
 @dataclass
@@ -47,7 +47,7 @@ class CounterLog:
     def rates(
         self, counter: str, unit: str, *, start_s: float, end_s: float = float("inf"), scale: float = 1.0
     ) -> Series:
-        """The increase of a counter per second, in each interval that begins between two times on CLOCK_MONOTONIC.
+        """Returns a counter's rate in each interval that begins between two times on CLOCK_MONOTONIC.
 
         The times of the series count from `start_s`; `scale` is the factor from the counter to the unit.
         """
@@ -64,7 +64,7 @@ class Sampler:
     """A context manager that reads counters in a thread: at the start, once per period, and at the end.
 
     Args:
-        reader: returns all counters at once; what it raises ends the sampling and is raised again on exit.
+        reader: function that returns all counters; an exception from it ends the sampling and is raised again on exit.
         period_s: seconds between two samples.
     """
 
@@ -89,7 +89,7 @@ class Sampler:
             self.check()
 
     def check(self) -> None:
-        """Raises what the reader raised, if it did; so that a load need not wait for its end."""
+        """Raises the reader's error, if any, so that a load fails at once."""
         if self._failure is not None:
             raise self._failure
 

@@ -1,7 +1,7 @@
-"""JMeter's remote mode: engines on several hosts make a load together, and one JMeter starts them and gets the results.
+"""JMeter's remote mode: engines on several hosts generate a load together, and one JMeter controls them.
 
-Engines and the JMeter that starts them talk by RMI, not encrypted, at addresses of a network for that purpose, so that
-the results do not load what is measured.
+Engines and controller communicate by RMI, unencrypted, over a management network, so that the results do not load the
+measured network.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ REMOTE = {
     "num_sample_threshold": "100",
     "time_threshold": "500",
 }
-"""Properties of all parts: results come twice a second, and without the pages."""
+"""Properties of all parts: they send results twice a second, without the pages."""
 
 _ENGINE = {"server_port": str(PORT), "server.exitaftertest": "true"}
 _READY, _READY_S, _POLL_S = "Created remote object", 120.0, 0.1
@@ -41,8 +41,8 @@ class Share(NamedTuple):
 
     Attributes:
         students: lines `account,code`.
-        ramp_s: over which they arrive.
-        after_s: how much later than the first engine's its first student arrives.
+        ramp_s: time in which they arrive.
+        after_s: delay of its first student after the first engine's.
     """
 
     students: Sequence[str]
@@ -67,10 +67,10 @@ class Engine:
     """One engine, in a process of its own.
 
     Args:
-        generator: where it runs.
-        argv: that starts a JMeter there, up to its options.
-        properties: of the plan, for this engine.
-        folder: for its log and output.
+        generator: host in which it runs.
+        argv: command that starts JMeter there, without options.
+        properties: properties of the plan for this engine.
+        folder: folder for its log and output.
     """
 
     def __init__(self, generator: Generator, argv: Sequence[str], properties: Mapping[str, str], folder: Path) -> None:
@@ -86,7 +86,7 @@ class Engine:
             )
 
     def is_ready(self) -> bool:
-        """Whether it takes a test; raises MeasurementFailed if it has ended before one."""
+        """Returns whether it accepts a test; raises MeasurementFailed if it has ended before one."""
         if self._process.poll() is not None:
             raise MeasurementFailed(
                 f"JMeter on {self.name} {how_ended(self._process.returncode)}: {self._last_words()}"
@@ -94,7 +94,7 @@ class Engine:
         return _READY in self.output.read_text(errors="replace")
 
     def cpu_s(self) -> float:
-        """Its processor time so far; 0 if it has ended."""
+        """Returns the engine's processor time so far, in seconds; 0 if it has ended."""
         now = Process.read(self._process.pid)
         return now.own_cpu_seconds if now else 0.0
 
@@ -110,7 +110,7 @@ class Engine:
 
 @contextlib.contextmanager
 def engines_ready(starting: Iterable[Engine]) -> Iterator[list[Engine]]:
-    """Starts engines and waits until they take a test; ends them with the context.
+    """Starts engines and waits until they accept a test; ends them with the context.
 
     Raises:
         MeasurementFailed: one has ended, or is not ready in time.

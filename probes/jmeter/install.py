@@ -27,7 +27,7 @@ _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")
 
 
 def is_installed(home: Path = HOME) -> bool:
-    """Whether `home` was installed by the present `pom.xml`."""
+    """Returns whether `home` was installed by the present `pom.xml`."""
     stamp = home / "pom.sha256"
     return stamp.is_file() and stamp.read_text() == _fingerprint()
 
@@ -70,8 +70,8 @@ def _check(home: Path, checksums: Path) -> None:
     lines = checksums.read_text(encoding="utf-8").splitlines()
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     files = (path for path in home.rglob("*") if path.is_file())
-    found = {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    wrong = sorted(name for name in listed.keys() | found.keys() if listed.get(name) != found.get(name))
+    installed = {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    wrong = sorted(name for name in listed.keys() | installed.keys() if listed.get(name) != installed.get(name))
     if wrong:
         raise FlightpathError(
             f"JMeter is not installed: {len(wrong)} files from Maven Central are not those of {checksums.name}, "

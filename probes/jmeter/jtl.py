@@ -17,7 +17,7 @@ SAVE_LABEL = "save answer"
 
 
 class ErrorKind(StrEnum):
-    """Why a request failed."""
+    """Reason for the failure of a request."""
 
     CONNECT_TIMEOUT = "connect_timeout"
     RESPONSE_TIMEOUT = "response_timeout"
@@ -46,10 +46,10 @@ _KIND_OF_EXCEPTION = {
 }
 
 ENGINE_THREADS = 2**20
-"""Between the numbers of the threads of two engines: more than one of them has."""
+"""Offset between engines' thread numbers; exceeds any engine's thread count."""
 
 _LARGEST = 2**52
-"""More than any time in ms, and so little that sums of some thousand do not overflow."""
+"""Bound of times in ms; sums of some thousand do not overflow."""
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -70,10 +70,10 @@ class Samples:
     """The requests of a load, in the order of the file; all arrays have one element per request.
 
     Attributes:
-        sent_ms: when the request was sent, in ms since the epoch.
-        elapsed_ms: from then until the response was complete, or the request failed.
-        due_ms: when it was intended to be sent, in ms since the epoch.
-        connect_ms: how much of `elapsed_ms` it took to open the connection; 0 if it was open.
+        sent_ms: send time of the request, in ms since the epoch.
+        elapsed_ms: time from then until the response was complete, or the request failed.
+        due_ms: intended send time, in ms since the epoch.
+        connect_ms: part of `elapsed_ms` that opened the connection; 0 if it was open.
         thread: number of the student's thread, from 1; those of further engines from `ENGINE_THREADS`.
         ok: whether the response was correct.
         received_bytes, sent_bytes: headers and body of the response (0 without one), and of the request.
@@ -96,7 +96,7 @@ class Samples:
 
     @property
     def ended_ms(self) -> Integers:
-        """When each response was complete, or the request failed, in ms since the epoch."""
+        """End time of each response, or of the failure of its request, in ms since the epoch."""
         return self.sent_ms + self.elapsed_ms
 
 
@@ -134,7 +134,7 @@ def parse_jtl(text: str, *, allow_truncated: bool = False) -> Samples:
 
 
 def error_kind(code: str, message: str) -> ErrorKind:
-    """Why a request failed, by JMeter's responseCode (an HTTP status, or an exception's name) and responseMessage."""
+    """Returns why a request failed, by its responseCode (HTTP status, or exception's name) and responseMessage."""
     exception = _EXCEPTION.match(code)
     if exception is None:
         if code == "200":
@@ -150,7 +150,7 @@ def error_kind(code: str, message: str) -> ErrorKind:
 
 
 def _rows(text: str, allow_truncated: bool) -> list[list[str]]:
-    """The lines of the file as fields, without an incomplete last one if that is allowed."""
+    """Returns the lines of the file as fields, without an incomplete last one if that is allowed."""
     complete = text
     # An incomplete line has no end, or quotation marks that are still open; it may hold line ends itself.
     while complete and (not complete.endswith("\n") or complete.count('"') % 2):
@@ -183,7 +183,7 @@ def _samples(columns: Mapping[str, Sequence[str]]) -> Samples:
 
 
 def _threads(names: Sequence[str]) -> Integers:
-    """Numbers of threads: `students 1-17` is 17; several engines have their addresses before it."""
+    """Returns the numbers of threads: `students 1-17` is 17; several engines have their addresses before it."""
     groups = {group: number for number, group in enumerate(sorted({name.rpartition("-")[0] for name in names}))}
     numbers = _numbers("threadName", [name.rpartition("-")[2] for name in names])
     return numbers + ENGINE_THREADS * np.array([groups[name.rpartition("-")[0]] for name in names], dtype=np.int64)

@@ -18,8 +18,8 @@ from results.records import Measurement, Metric, Series
 
 _PERCENTILES = (50, 95, 99)
 _BIN_MS = 1000
-_MOST_BINS = 24 * 60 * 60
-"""A load that seems to take longer than a day is one during which the time of day was set."""
+_MAX_BINS = 24 * 60 * 60
+"""Maximum number of bins, a day: the time of day was set during a load that seems longer."""
 
 
 @dataclass(frozen=True)
@@ -50,26 +50,26 @@ class LoadRun:
 
     @property
     def started_at_s(self) -> float:
-        """When the load began, on CLOCK_MONOTONIC."""
+        """Start time of the load on CLOCK_MONOTONIC."""
         return int(self.samples.due_ms.min()) / 1000 - self.epoch_offset_s
 
     @property
     def ended_at_s(self) -> float:
-        """When the last response was complete, on CLOCK_MONOTONIC."""
+        """End time of the last response on CLOCK_MONOTONIC."""
         return int(self.samples.ended_ms.max()) / 1000 - self.epoch_offset_s
 
     @property
     def run_time_s(self) -> float:
-        """From the first intended request to the last response."""
+        """Time from the first intended request to the last response."""
         return int(self.samples.ended_ms.max() - self.samples.due_ms.min()) / 1000
 
     @property
     def schedule_s(self) -> float:
-        """How long the load takes if no response is late: until the last student arrives, and that one's session."""
+        """Duration of the load if no response is late: the ramp, and the last student's session."""
         return self.ramp_s * (self.threads - 1) / self.threads + (self.requests_per_thread - 1) * self.pace_s
 
     def measurement(self) -> Measurement:
-        """The metrics (`results.metrics` explains them) and series of the load.
+        """Returns the metrics (`results.metrics` explains them) and series of the load.
 
         Latencies are those of all requests, also failed ones. The series have bins of 1 s, by the time of the response:
         requests_per_s (correct responses), errors_per_s, and latency_service_p95_ms (without bins that have no
@@ -79,7 +79,7 @@ class LoadRun:
         return Measurement(self._metrics(), self._series(), {**self.metadata, "errors": self._error_texts()})
 
     def acknowledged_saves(self) -> list[tuple[str, int, str]]:
-        """(account, question, choice) of every answer that the server confirmed as saved; none of them may be lost."""
+        """Returns (account, question, choice) of every answer that was confirmed as saved; none may be lost."""
         return list(self.samples.acknowledged)
 
     def _metrics(self) -> dict[str, Metric]:
@@ -109,7 +109,7 @@ class LoadRun:
     def _series(self) -> dict[str, Series]:
         samples, zero = self.samples, int(self.samples.due_ms.min())
         # If the clock is set back, no bin may lie before the first; if it is set forward, there may not be millions.
-        bins = np.clip((samples.ended_ms - zero) // _BIN_MS, 0, _MOST_BINS)
+        bins = np.clip((samples.ended_ms - zero) // _BIN_MS, 0, _MAX_BINS)
         count = int(bins.max()) + 1
         times = tuple(float(second) for second in range(count))
         filled = np.unique(bins)
@@ -128,7 +128,7 @@ class LoadRun:
 
 
 def lateness_ms(samples: Samples) -> Integers:
-    """How much later each request was sent than possible, after its intended time and the response before it."""
+    """Returns the delay of each request after its intended time and the response before it."""
     order = np.lexsort((samples.due_ms, samples.thread))
     thread, ended = samples.thread[order], samples.ended_ms[order]
     possible = samples.due_ms[order].copy()
@@ -140,7 +140,7 @@ def lateness_ms(samples: Samples) -> Integers:
 
 
 def opened_connection(samples: Samples) -> Booleans:
-    """Which requests opened a connection: the first of each thread, and those with a connect time.
+    """Returns which requests opened a connection: the first of each thread, and those with a connect time.
 
     JMeter records 0 ms both for an open connection and for one that took less than 1 ms to open, hence the first part.
     """
@@ -151,7 +151,7 @@ def opened_connection(samples: Samples) -> Booleans:
 
 
 def active_threads(samples: Samples, zero_ms: int, bins: int) -> Integers:
-    """How many threads were active in each bin of 1 s from `zero_ms`: had arrived, and were not done."""
+    """Returns how many threads were active in each bin of 1 s from `zero_ms`: had arrived, and were not done."""
     _, index = np.unique(samples.thread, return_inverse=True)
     arrived = np.full(index.max() + 1, np.iinfo(np.int64).max)
     done = np.zeros(index.max() + 1, dtype=np.int64)
@@ -173,7 +173,7 @@ def _summary(name: str, values_ms: Integers) -> dict[str, Metric]:
 
 
 def _by_bin(values: Integers, bins: Integers) -> list[Integers]:
-    """The values of each bin that has any, in order."""
+    """Returns the values of each bin that has any, in order."""
     order = np.argsort(bins, kind="stable")
     _, starts = np.unique(bins[order], return_index=True)
     return np.split(values[order], starts[1:])

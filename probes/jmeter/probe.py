@@ -80,16 +80,16 @@ class JMeterLoad(Probe):
         plan: the test plan; it must set the variable `due_ms` (ms since the epoch), the intended time of each request.
         students_csv: a line `account,code` for each student; a heading of these words is skipped.
         threads: number of students.
-        ramp_s: over how many seconds they arrive, evenly.
-        pace_s: time between the intended times of a student's requests; whole milliseconds.
+        ramp_s: time in which they arrive, evenly.
+        pace_s: interval between the intended times of a student's requests; whole milliseconds.
         connect_timeout_s: a connection that takes longer to open is an error.
         response_timeout_s: a response that pauses for so long is an error (JMeter has no timeout for a whole one).
         mptcp: whether JMeter uses MPTCP (`mptcpize`).
         properties: further JMeter properties (`-J`).
-        requests_per_thread: how many requests of a student the plan has.
+        requests_per_thread: number of a student's requests in the plan.
 
     Raises:
-        UsageError: a value makes no sense.
+        UsageError: a value is out of range.
     """
 
     plan: Path
@@ -127,7 +127,7 @@ class JMeterLoad(Probe):
         host: Host,
         address: str,
         *,
-        folder: Path,
+        folder: Path | None = None,
         watch: Callable[[LoadProgress], None] = lambda progress: None,
         time_limit_s: float | None = None,
         generators: Sequence[Generator] = (),
@@ -135,18 +135,29 @@ class JMeterLoad(Probe):
         """Applies the load; see `Probe.run`.
 
         Args:
-            host: where JMeter runs; its processes should lead a session, or a group, of their own.
-            address: of the web server.
-            folder: for JMeter's result file, log and output, in place of earlier ones; made if it is missing.
-            watch: called twice a second; what it raises ends the load.
-            time_limit_s: the most that the load may take; by default what it takes if every request times out.
-            generators: hosts that make the load, which `host`, the first of them, starts; none: `host` makes it.
+            host: host in which JMeter runs; its processes should lead a session, or a group, of their own.
+            address: address of the web server.
+            folder: folder for JMeter's result file, log and output, which replace earlier ones; made if it is missing.
+                By default a temporary one.
+            watch: callback twice a second; an exception from it ends the load.
+            time_limit_s: time limit of the load; by default its duration if every request times out.
+            generators: hosts that generate the load; `host` is the first and starts the others. None: `host` alone.
 
         Raises:
             MeasurementFailed: JMeter did not make all requests, died or took too long; with the end of its log.
             MissingCapability: JMeter is not installed.
             UsageError: the file has fewer students than there are threads.
         """
+        if folder is None:
+            with tempfile.TemporaryDirectory(prefix="flightpath-jmeter-") as temporary:
+                return self.run(
+                    host,
+                    address,
+                    folder=Path(temporary),
+                    watch=watch,
+                    time_limit_s=time_limit_s,
+                    generators=generators,
+                )
         require_jmeter(self.home, mptcp=self.mptcp)
         has_header = self._check_students()
         folder = _emptied(folder)
@@ -155,7 +166,7 @@ class JMeterLoad(Probe):
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
             results = ResultFile(folder / RESULT_FILE, epoch_offset_s())
             if generators:
-                argv = self._remotely(address, folder, Path(scratch), generators)
+                argv = self._distributed_argv(address, folder, Path(scratch), generators)
             else:
                 argv = self._argv(address, folder, Path(scratch), students_header=has_header)
             with engines_ready(self._engines(address, Path(scratch), generators)) as engines:
@@ -193,7 +204,7 @@ class JMeterLoad(Probe):
         return has_header
 
     def _argv(self, address: str, folder: Path, scratch: Path, *, students_header: bool) -> list[str]:
-        properties = {**self._settings(address), **self._of_students(self.students_csv, header=students_header)}
+        properties = {**self._settings(address), **self._student_file(self.students_csv, header=students_header)}
         files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
         settings = [f"-J{name}={value}" for name, value in {**properties, **self.properties}.items()]
         return [*self._java(scratch), "-n", "-LWARN", *files, *settings]
@@ -216,13 +227,15 @@ class JMeterLoad(Probe):
             "response_timeout_ms": str(round(self.response_timeout_s * 1000)),
         }
 
-    def _of_students(self, file: Path, *, header: bool) -> dict[str, str]:
+    def _student_file(self, file: Path, *, header: bool) -> dict[str, str]:
         return {"students": str(file.absolute()), "students_header": str(header).lower()}
 
-    def _remotely(self, address: str, folder: Path, scratch: Path, generators: Sequence[Generator]) -> list[str]:
-        """The command of the JMeter that starts the others and gets their results."""
+    def _distributed_argv(
+        self, address: str, folder: Path, scratch: Path, generators: Sequence[Generator]
+    ) -> list[str]:
+        """Returns the command of the JMeter that starts the others and gets their results."""
         argv = self._argv(address, folder, scratch, students_header=False)
-        argv.insert(argv.index("-jar"), _reached_at(generators[0].address))
+        argv.insert(argv.index("-jar"), _rmi_address(generators[0].address))
         engines = ",".join(f"{generator.address}:{PORT}" for generator in generators)
         return [*argv, "-R", engines, *(f"-J{name}={value}" for name, value in REMOTE.items())]
 
@@ -236,13 +249,13 @@ class JMeterLoad(Probe):
             (own / "students.csv").write_text("".join(f"{student}\n" for student in share.students))
             properties = {
                 **self._settings(address),
-                **self._of_students(own / "students.csv", header=False),
+                **self._student_file(own / "students.csv", header=False),
                 "threads": str(len(share.students)),
                 "ramp": _seconds(share.ramp_s),
                 "lead_ms": str(_LEAD_MS + round(1000 * share.after_s)),
                 **self.properties,
             }
-            yield Engine(generator, self._java(own, _reached_at(generator.address)), properties, own)
+            yield Engine(generator, self._java(own, _rmi_address(generator.address)), properties, own)
 
     def _run_to_end(
         self,
@@ -282,7 +295,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.6f}".rstrip("0").rstrip(".")
 
 
-def _reached_at(address: str) -> str:
+def _rmi_address(address: str) -> str:
     """Java's option for the address at which others reach it by RMI."""
     return f"-Djava.rmi.server.hostname={address}"
 
@@ -309,7 +322,7 @@ def _ends_within(process: subprocess.Popen[Any], seconds: float) -> bool:
 
 
 def _emptied(folder: Path) -> Path:
-    """The folder, made if it is missing, without the files of an earlier load."""
+    """Returns the folder, made if it is missing, without the files of an earlier load."""
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for name in (RESULT_FILE, LOG_FILE, OUTPUT_FILE):
@@ -318,7 +331,7 @@ def _emptied(folder: Path) -> Path:
 
 
 def _log_end(folder: Path) -> str:
-    """The ends of JMeter's log and of its output, for an error message."""
+    """Returns the ends of JMeter's log and of its output, for an error message."""
     return "".join(map(_file_end, (folder / LOG_FILE, folder / OUTPUT_FILE)))
 
 

@@ -1,4 +1,4 @@
-"""How far a load is: the samples in JMeter's result file, while it grows."""
+"""The progress of a load, from the samples in JMeter's growing result file."""
 
 import contextlib
 import re
@@ -18,9 +18,9 @@ class LoadProgress:
     """The progress of a load.
 
     Attributes:
-        requests, errors, total: how many requests are done, how many of them failed, and how many the load has.
+        requests, errors, total: number of finished requests, of failed ones, and of all requests of the load.
         elapsed_s: time since JMeter was started.
-        first_at_s: when the first of these requests was sent, on CLOCK_MONOTONIC; None before one is done.
+        first_at_s: send time of the first of these requests on CLOCK_MONOTONIC; None before one is done.
     """
 
     requests: int
@@ -49,12 +49,12 @@ class ResultFile:
         self._at = self._requests = self._errors = 0
 
     def clock_note(self) -> str:
-        """A remark if the time of day, by which JMeter waits, was set meanwhile."""
+        """Returns a remark if the time of day, by which JMeter waits, was set meanwhile."""
         moved_s = epoch_offset_s() - self.epoch_offset_s
         return f"; meanwhile the time of day was set by {moved_s:+.3g} s" if abs(moved_s) > _CLOCK_SET_S else ""
 
     def count(self) -> tuple[int, int]:
-        """How many requests and errors the complete lines hold so far."""
+        """Returns how many requests and errors the complete lines hold so far."""
         with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             file.seek(self._at)
             lines, end, _ = file.read().rpartition(b"\n")

@@ -6,7 +6,7 @@ _Record = TypeVar("_Record")
 
 
 def read_json(kind: type[_Record], text: str | bytes) -> _Record:
-    """The record that a JSON object describes, read as strictly as its class's `__pydantic_config__` says.
+    """Returns the record that a JSON object describes, read as strictly as its class's `__pydantic_config__` says.
 
     Raises:
         ValueError: a field is missing, unknown or of the wrong type; names the first such field.

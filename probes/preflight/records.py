@@ -13,11 +13,11 @@ from probes.preflight.spec import TransferSpec
 from probes.preflight.target import Target
 
 FORMAT = 1
-"""Version of the JSON text; raised when a reader of the old one would misread the new one."""
+"""Version of the JSON text; incremented when readers of the old one would misread the new one."""
 
 
 class LimitedBy(StrEnum):
-    """What limited an iteration, from best to worst; only `ok` means that the throughput is the path's."""
+    """Limit of an iteration, from best to worst; only `ok` means that the throughput is the path's."""
 
     OK = "ok"
     RATE_LIMITED = "rate-limited"
@@ -27,17 +27,17 @@ class LimitedBy(StrEnum):
 
     @property
     def measures_path(self) -> bool:
-        """Whether the path was the limit, and not this machine or the rate that was asked for."""
+        """Whether the path was the limit, and not this machine or the requested rate."""
         return self is LimitedBy.OK
 
     @classmethod
-    def worst(cls, limits: Iterable[Self]) -> Self:
-        """The worst of several; `ok` for none."""
-        return max(limits, key=list(cls).index, default=cls.OK)
+    def worst(cls, limits: Iterable["LimitedBy"]) -> "LimitedBy":
+        """Returns the worst of several; `ok` for none."""
+        return max(limits, key=lambda limit: list(cls).index(limit), default=cls.OK)
 
 
 class EndedBy(StrEnum):
-    """Why an iteration ended."""
+    """Reason for the end of an iteration."""
 
     SIZE = "size"
     TIME = "time"
@@ -46,12 +46,12 @@ class EndedBy(StrEnum):
 
 @dataclass(frozen=True)
 class Phases:
-    """How long a connection took before its transfer, in seconds; the phases follow each other without overlap.
+    """Durations of a connection's phases before its transfer, in seconds; they do not overlap.
 
     Attributes:
         connect_s: TCP's handshake with the address that answered.
         session_s: opening the SFTP session and the file.
-        first_byte_s: from the first request to the first byte (download) or the first confirmation (upload).
+        first_byte_s: time from the first request to the first byte (download) or the first confirmation (upload).
     """
 
     connect_s: float
@@ -78,7 +78,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class KernelSample:
-    """TCP_INFO (tcp(7), RFC 4898) of a stream's connection at one moment; None where an older kernel does not tell.
+    """TCP_INFO (tcp(7), RFC 4898) of a stream's connection at one moment; None where the kernel does not report it.
 
     In a download this end only sends acknowledgements, and cwnd, retransmissions and delivery rate are about those;
     `receive_rtt_ms` and `receive_space_bytes` are what describes the path.
@@ -88,11 +88,11 @@ class KernelSample:
         rtt_ms, rtt_variation_ms, minimum_rtt_ms: measured by this socket as a sender.
         receive_rtt_ms: estimated by this socket as a receiver.
         mss_bytes: the payload of one packet of the congestion window.
-        receive_space_bytes: what the receive buffer is sized for.
-        window_limited_s, send_buffer_limited_s, busy_s: how long this sender was held by the peer's window, was held by
-            its own buffer, and had data to send.
+        receive_space_bytes: target size of the receive buffer.
+        window_limited_s, send_buffer_limited_s, busy_s: times in which the peer's window held this sender, its own
+            buffer held it, and it had data to send.
         out_of_order_packets: received by this end; in a download, the sign of loss or reordering.
-        subflows: of MPTCP; 0 for plain TCP.
+        subflows: number of MPTCP subflows; 0 for plain TCP.
     """
 
     at_s: float
@@ -126,10 +126,10 @@ class SocketFacts:
     Attributes:
         family: 4 or 6.
         mptcp: whether both ends speak MPTCP on it.
-        congestion_control: of this end.
-        send_buffer_bytes, receive_buffer_bytes: as the kernel granted them (Linux reports twice the size asked for).
-        path_mtu: as the kernel knows it for this connection, in bytes; None if it does not.
-        cipher: of the direction in which the data went.
+        congestion_control: congestion control of this end.
+        send_buffer_bytes, receive_buffer_bytes: sizes that the kernel granted (Linux reports twice the requested size).
+        path_mtu: path MTU that the kernel knows for this connection, in bytes; None if it does not.
+        cipher: cipher of the data's direction.
         server, host_key: the far end's SSH software, and the SHA-256 fingerprint of its key.
     """
 
@@ -149,12 +149,12 @@ class SocketFacts:
 
 @dataclass(frozen=True)
 class ClientLoad:
-    """How the process that moved the data spent the time of the transfer, in seconds.
+    """Use of time by the process that moved the data, in seconds.
 
     Attributes:
-        queued_s: ready to run, but waiting for a processor.
-        cipher_s: in the cipher (part of `cpu_s`).
-        disk_s: waiting for writes of local files.
+        queued_s: time ready to run, but waiting for a processor.
+        cipher_s: time in the cipher (part of `cpu_s`).
+        disk_s: time waiting for writes of local files.
         network_s: the rest, waiting for the network.
     """
 
@@ -170,10 +170,10 @@ class StreamResult:
     """One stream of one iteration.
 
     Attributes:
-        number: from 0.
-        bytes: moved and confirmed.
-        started_s: when its first byte came, in seconds from the iteration's first byte.
-        transfer_s: from its first byte to its last.
+        number: number, from 0.
+        bytes: bytes that were moved and confirmed.
+        started_s: time of its first byte, in seconds from the iteration's first byte.
+        transfer_s: time from its first byte to its last.
         first_bytes: arrived together with the first byte, before the transfer's time began; not in the goodput.
         phases, connection, load: streams of one connection share them, but for the times after the log-in.
     """
@@ -191,7 +191,7 @@ class StreamResult:
 
     @property
     def goodput_bps(self) -> float | None:
-        """Payload bits per second of the transfer; None if everything came at once."""
+        """Payload bits per second of the transfer; None if everything came in one moment."""
         return (self.bytes - self.first_bytes) * 8 / self.transfer_s if self.transfer_s > 0 else None
 
 
@@ -200,16 +200,16 @@ class IterationResult:
     """All streams of one iteration.
 
     Attributes:
-        number: from 1.
-        started_at: when it began to connect, ISO 8601 in UTC.
+        number: number, from 1.
+        started_at: time when it began to connect, ISO 8601 in UTC.
         phases: the longest of any stream, phase by phase.
-        transfer_s: from the first byte of any stream to the last byte of any.
+        transfer_s: time from the first byte of any stream to the last byte of any.
         overlap_s: the part of it in which all streams had begun and none had ended.
         goodput_bps: payload bits per second during the overlap, or during `transfer_s` if there was none; None if
-            everything came at once.
-        intervals: of all streams together.
+            everything came in one moment.
+        intervals: intervals of all streams together.
         cpu_s: processor time of all stream processes during the transfer.
-        verdict, reason: what limited it, and the figures that show it.
+        verdict, reason: its limit, and the figures that show it.
     """
 
     number: int
@@ -251,8 +251,8 @@ class Iperf3Result:
     """The same transfer by iperf3: same direction, streams and time.
 
     Attributes:
-        goodput_bps: as the receiver counts it; None if it was not measured.
-        note: why it was not measured; "" otherwise.
+        goodput_bps: goodput at the receiver; None if it was not measured.
+        note: reason why it was not measured; "" otherwise.
     """
 
     goodput_bps: float | None
@@ -269,9 +269,9 @@ class PreflightResult:
     Attributes:
         started_at: ISO 8601 in UTC.
         file_bytes: size of the remote file.
-        route, iperf3: None if they were not asked for.
+        route, iperf3: None if they were not requested.
         path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
-        environment: of this machine: kernel, sysctls, versions (JSON values).
+        environment: environment of this machine: kernel, sysctls, versions (JSON values).
     """
 
     # pydantic's name; not a field
@@ -307,7 +307,7 @@ class PreflightResult:
         return min((rtt for rtt in rtts if rtt > 0), default=None)
 
     def to_json(self) -> str:
-        """One JSON object, which `from_json` reads."""
+        """Returns one JSON object, which `from_json` reads."""
         return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
 
     @classmethod
@@ -328,12 +328,12 @@ class PreflightResult:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a measurement is, for whoever shows it.
+    """Progress of a measurement.
 
     Attributes:
-        iteration, iterations: which of how many; 0 before the first.
-        bytes, total_bytes: moved so far in this iteration, and its size if it has one.
-        elapsed_s, limit_s: of the iteration's transfer, and its limit if it has one.
+        iteration, iterations: number of the iteration, and their total; 0 before the first.
+        bytes, total_bytes: bytes moved in this iteration, and its size if it has one.
+        elapsed_s, limit_s: time of the iteration's transfer, and its limit if it has one.
     """
 
     phase: str

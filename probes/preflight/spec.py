@@ -20,7 +20,7 @@ _SEGMENTS = (88, 65_495)  # the kernel's TCP_MIN_MSS, and what fits into an IPv4
 
 
 class Direction(StrEnum):
-    """Which way the data goes, seen from the machine that runs the probe."""
+    """Direction of the data, seen from the machine that runs the probe."""
 
     DOWNLOAD = "download"
     UPLOAD = "upload"
@@ -43,14 +43,14 @@ class Family(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """How a field of `TransferSpec` is set on the command line.
+    """The command-line option of a field of `TransferSpec`.
 
     Attributes:
-        usage: its flags, the last of which names the field in messages, and its metavar.
-        help: what the field means.
-        read: reads the value; gets the text, and the name for messages.
-        bounds: the smallest and the largest number allowed.
-        arguments: more for `argparse`.
+        usage: flags, the last of which names the field in messages, and metavar.
+        help: meaning of the field.
+        read: converts the text to the value; also gets the name for messages.
+        bounds: smallest and largest number allowed.
+        arguments: further arguments for `argparse`.
     """
 
     usage: str
@@ -61,20 +61,20 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """What the field is called in messages."""
+        """Name of the field in messages."""
         return self.usage.split()[-2]
 
 
 Switch = Mapping[str, tuple[Any, str]]
-"""How a field is set by options without a value: by flag, the field's value and the help."""
+"""Options without a value that set a field: the field's value and the help, by flag."""
 
 Options = Mapping[str, Option | Switch]
-"""By field."""
+"""Options by field."""
 
 
 @dataclass(frozen=True)
 class TransferSpec:
-    """One measurement, completely; what a field means stands with its option below.
+    """One measurement, completely; the options below explain the fields.
 
     An iteration ends when `size_bytes` have been moved, or at the time or byte limit, whichever comes first. Without
     size and limit, all of `remote_file` is moved; without a file too, the transfer takes `DEFAULT_TIME_LIMIT_S`
@@ -146,7 +146,7 @@ class TransferSpec:
 
     @classmethod
     def parse(cls, texts: Mapping[str, Any]) -> Self:
-        """A specification from texts: `{"size_bytes": "2GB", "streams": "8"}`; None means "not set".
+        """Returns a specification from texts: `{"size_bytes": "2GB", "streams": "8"}`; None means "not set".
 
         Raises:
             UsageError: a text cannot be read (names the option and the accepted forms), or a name is unknown.
@@ -219,7 +219,7 @@ OUTPUT: Options = {
     ),
 }
 _OPTIONS = {**TRANSFER, **CONNECTION, **FAR_END, **OUTPUT}
-"""Of all fields but `remote_file`, in the order of `--help`."""
+"""Options of all fields but `remote_file`, in the order of `--help`."""
 
 NO_INFLUENCE = frozenset(
     {"iterations", "route", "iperf3_port", "interval_s", "stall_limit_s", "connect_limit_s", "remote_folder"}
@@ -242,7 +242,7 @@ def add_options(parser: ArgumentParser, heading: str, options: Options) -> Any:
 
 
 def read_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of some fields from texts; see `TransferSpec.parse`."""
+    """Reads the values of fields from texts; see `TransferSpec.parse`."""
     known = TransferSpec.__dataclass_fields__
     if unknown := set(texts) - set(known):
         raise UsageError(f"unknown: {', '.join(sorted(unknown))}", f"known: {', '.join(sorted(known))}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightpath.commands import CommandFailed, require, run
+from flightpath.commands import CommandFailed, how_ended, require, run
 from flightpath.errors import UsageError
 
 _CONFIGURATION_LIMIT_S = 30
@@ -18,13 +18,13 @@ class Target:
     """A machine with SSH, and how to log in to it.
 
     Attributes:
-        name: as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
-        host: the name or address to connect to.
+        name: name as typed, without the user: a name, an address, or a Host of ~/.ssh/config.
+        host: name or address to connect to.
         identity_files: private keys to try after the agent's.
-        known_hosts_files: where host keys are looked up; a new one is added to the first.
-        host_key_name: the name under which known_hosts has the host; "" means `host` and `port`.
-        identities_only: try only `identity_files`, even if the agent has more keys.
-        identity_agent: the agent's socket; "" means the one in the environment, `none` means no agent.
+        known_hosts_files: files of known host keys; a new one is added to the first.
+        host_key_name: name under which known_hosts has the host; "" means `host` and `port`.
+        identities_only: whether to try only `identity_files`, even if the agent has more keys.
+        identity_agent: socket of the agent; "" means the one in the environment, `none` means no agent.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Resolved:
         accept_new: whether keys of unknown hosts are accepted (StrictHostKeyChecking).
         hash_names: whether names are hashed when they are added to known_hosts (HashKnownHosts).
         family: `any`, `inet` or `inet6` (AddressFamily).
-        revoked_keys_files: of host keys that must not be accepted (RevokedHostKeys).
+        revoked_keys_files: files of host keys that must not be accepted (RevokedHostKeys).
     """
 
     target: Target
@@ -71,13 +71,13 @@ def resolve(
     """Resolves `[USER@]HOST` by `ssh -G`, so that Include, Match and everything else in the configuration hold.
 
     Args:
-        text: as typed; an IPv6 address with or without brackets.
+        text: text as typed; an IPv6 address with or without brackets.
         port, user: override the configuration.
         identities: private keys to try before those of the configuration.
-        configuration: a file to read instead of the user's and the system's.
+        configuration: file to read instead of the user's and the system's.
 
     Raises:
-        UsageError: the text names no host, or the configuration is wrong or demands a proxy.
+        UsageError: the text names no host, or the configuration is invalid or demands a proxy.
         MissingCapability: OpenSSH's client is not installed.
     """
     before, at, name = text.rpartition("@")
@@ -94,7 +94,7 @@ def resolve(
     try:
         printed = run([require("ssh"), "-G", *options, "--", name], timeout_s=_CONFIGURATION_LIMIT_S)
     except CommandFailed as error:
-        raise UsageError(f"{text}: {error.args[0].partition(': exit code 255: ')[2] or error.args[0]}") from error
+        raise UsageError(f"{text}: {error.args[0].partition(f' {how_ended(255)}: ')[2] or error.args[0]}") from error
     return parse_configuration(name, printed)
 
 
@@ -146,6 +146,6 @@ def _agent(setting: str, tokens: Mapping[str, str]) -> str:
 
 
 def _path(setting: str, tokens: Mapping[str, str]) -> str:
-    """A path with ssh_config(5)'s tokens and `~` expanded."""
+    """Returns a path with ssh_config(5)'s tokens and `~` expanded."""
     expanded = re.sub("%(.)", lambda match: tokens.get(match[1], match[0]), setting.strip('"'))
     return str(Path(expanded).expanduser())

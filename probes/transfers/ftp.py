@@ -25,8 +25,8 @@ class FtpDownload(Probe):
         file: its name on the server.
         size_bytes: its size; a download of another size has failed.
         mptcp: use MPTCP (`mptcpize`).
-        to: where the file is written; nowhere by default.
-        limit_s: how long the download may take.
+        to: target file; none by default.
+        limit_s: time limit of the download.
     """
 
     file: str

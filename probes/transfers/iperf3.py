@@ -24,12 +24,12 @@ class Iperf3(Probe):
     """One transfer to a server (`services.iperf3`), or from it.
 
     Attributes:
-        seconds: how long is counted, after `warm_up_s`; with `size_bytes`, how long the transfer should take at most.
-        warm_up_s: how long is left out of all metrics, so that slow start does not count. Ignored for UDP, where iperf3
-            3.12 counts the losses of that time.
+        seconds: measured time after `warm_up_s`; with `size_bytes`, the longest time that the transfer should take.
+        warm_up_s: time that is left out of all metrics, so that slow start does not count. Ignored for UDP, because
+            iperf3 3.12 counts the losses of that time.
         reverse: the server sends.
         mptcp: use MPTCP (`mptcpize`).
-        interval_s: how long one value of the series is.
+        interval_s: interval of the series.
         window: socket buffer, as iperf3 reads it (`64K`); sized by the kernel by default.
         mss_bytes: TCP's maximum segment size; that of the path by default.
         udp_bps: send UDP datagrams at this rate instead, in all streams together.
@@ -127,14 +127,14 @@ class Iperf3(Probe):
 
 
 def _patiently() -> list[str]:
-    """The words before a command that must not wait in a busy loop, because the clock is virtual."""
+    """Returns the words before a command that must not wait in a busy loop, because the clock is virtual."""
     if clock_here() is Clock.REAL:
         return []
     return ["sh", "-c", 'LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"', str(native.binary("patience.so"))]
 
 
 def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The receiver's totals; for UDP, iperf3 before 3.17 reports only what was sent and which share was lost."""
+    """Returns the receiver's totals; for UDP, iperf3 before 3.17 reports only sent bytes and loss."""
     if "sum_received" in end:
         return end["sum_received"]
     sent, arrived = end["sum"]["bytes"], 1 - end["sum"]["lost_percent"] / 100

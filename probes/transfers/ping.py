@@ -19,8 +19,8 @@ class Ping(Probe):
     """Echo requests, one after the other.
 
     Attributes:
-        count: how many.
-        interval_s: between two of them; ping waits in a busy loop for less than 10 ms.
+        count: number of pings.
+        interval_s: time between two pings; ping waits in a busy loop for less than 10 ms.
     """
 
     count: int = 5

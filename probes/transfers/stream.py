@@ -19,14 +19,14 @@ _GRACE_S = 30.0
 
 @dataclass(frozen=True)
 class StreamRun:
-    """What a receiver saw.
+    """Observations of a receiver.
 
     Attributes:
-        start_ns: when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
-        connect_ms, first_byte_ms: of each connection, from its beginning.
+        start_ns: time when it began to read, after the first byte on every connection (CLOCK_MONOTONIC).
+        connect_ms, first_byte_ms: times of each connection, from its beginning.
         bytes: payload that arrived on each connection.
         bins: payload that arrived on all connections in each interval.
-        silences_ns: when nothing arrived on a connection for at least the probe's `silence_s`: begin and end.
+        silences_ns: begin and end of times in which nothing arrived on a connection for at least `silence_s`.
     """
 
     start_ns: int
@@ -38,7 +38,7 @@ class StreamRun:
     silences_ns: tuple[tuple[int, int], ...]
 
     def goodput_bps(self, from_s: float, to_s: float) -> float:
-        """Payload per second between two times after the start, rounded to whole intervals.
+        """Returns the payload per second between two times after the start, rounded to whole intervals.
 
         Raises:
             ValueError: there is no interval between them.
@@ -50,12 +50,12 @@ class StreamRun:
         return sum(chosen) * 8 / (len(chosen) * self.interval_s)
 
     def longest_silence_s(self, from_ns: int, to_ns: int) -> float:
-        """The longest silence on any connection that overlaps with the time between two moments; 0 without one."""
+        """Returns the longest silence on any connection that overlaps with a time range; 0 without one."""
         lengths = [end - begin for begin, end in self.silences_ns if end > from_ns and begin < to_ns]
         return max(lengths, default=0) / 1e9
 
     def goodput(self, bin_s: float = 0.1) -> Series:
-        """Goodput over time."""
+        """Returns the goodput over time."""
         step = max(1, round(bin_s / self.interval_s))
         whole = range(0, len(self.bins) - step + 1, step)
         width_s = step * self.interval_s
@@ -80,10 +80,10 @@ class Stream(Probe):
     """Downloads from a `services.stream.StreamServer`.
 
     Attributes:
-        seconds: how long it reads, after the first byte on every connection.
+        seconds: duration of reading, after the first byte on every connection.
         interval_s: the width of a bin.
-        silence_s: how long nothing must arrive on a connection to count as silence.
-        timeout_s: how long connecting, and the first byte, may take.
+        silence_s: minimum time without data on a connection that counts as silence.
+        timeout_s: time limit of connecting, and of the first byte.
     """
 
     seconds: float = 5.0
@@ -111,6 +111,7 @@ class Stream(Probe):
         """Downloads; see `Probe.run`. `on_start` gets the time (CLOCK_MONOTONIC) at which all have had a first byte."""
         limit_s = self.seconds + _GRACE_S
         with running(host, self._argv(address, self.seconds, self.connections)) as process:
+            assert process.stdout is not None  # `running` gives it a pipe
             word, _, start = process.stdout.readline().partition(" ")
             if word == "connected":
                 on_start(int(start))
@@ -126,7 +127,7 @@ class Stream(Probe):
         )
 
     def first_byte_ms(self, host: Host, address: str, count: int = 10) -> tuple[float, ...]:
-        """The time to the first byte of `count` connections, one after the other, in ms."""
+        """Returns the time to the first byte of `count` connections, one after the other, in ms."""
         with running(host, self._argv(address, 0, count)) as process:
             return _milliseconds(_report(process, f"{host.name} from {address}", _GRACE_S)["first_byte_ns"])
 

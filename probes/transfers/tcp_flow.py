@@ -30,12 +30,12 @@ class FlowTrace:
 
     @property
     def times_s(self) -> tuple[float, ...]:
-        """When each sample was taken, on CLOCK_MONOTONIC."""
+        """Time of each sample on CLOCK_MONOTONIC."""
         return tuple(ns / 1e9 for ns in self.columns["time_ns"])
 
     @property
     def seconds(self) -> float:
-        """From the first sample to the last."""
+        """Time from the first sample to the last."""
         return self.times_s[-1] - self.times_s[0]
 
     @property
@@ -45,11 +45,11 @@ class FlowTrace:
 
     @property
     def retransmissions(self) -> int:
-        """How many segments were sent again."""
+        """Number of retransmitted segments."""
         return self.columns["retransmissions"][-1]
 
     def goodput_bps(self, start_s: float = 0.0, end_s: float = float("inf")) -> float:
-        """Acknowledged payload per second, between two times after the start.
+        """Returns the acknowledged payload per second, between two times after the start.
 
         Raises:
             MeasurementFailed: there are fewer than two samples between them.
@@ -62,7 +62,7 @@ class FlowTrace:
         return (acked[last] - acked[first]) * 8 / (times[last] - times[first])
 
     def series(self, begin_s: float | None = None) -> dict[str, Series]:
-        """Window, threshold, round trip and pacing rate since `begin_s` (on CLOCK_MONOTONIC) or the first sample."""
+        """Returns window, threshold, round trip and pacing rate from `begin_s` (CLOCK_MONOTONIC) or the start."""
         begin = self.times_s[0] if begin_s is None else begin_s
         times = tuple(at_s - begin for at_s in self.times_s)
         thresholds = [(at_s, value) for at_s, value in zip(times, self.columns["ssthresh"], strict=True)]
@@ -114,7 +114,7 @@ class RunningFlow:
         return trace
 
     def stop(self) -> None:
-        """Ends it at once."""
+        """Ends the transfer immediately."""
         end_and_close(self.process)
 
 
@@ -123,10 +123,10 @@ class TcpFlow(Probe):
     """One transfer to a `services.stream.StreamSink`.
 
     Attributes:
-        source: the address to send from; None leaves it to the routes.
-        congestion_control: of this connection; None leaves that of the route or of the host.
-        seconds: how long it sends.
-        interval_s: between two samples.
+        source: source address; None leaves it to the routes.
+        congestion_control: congestion control of the connection; None leaves that of the route or of the host.
+        seconds: duration.
+        interval_s: time between two samples.
     """
 
     source: str | None = None
@@ -148,6 +148,7 @@ class TcpFlow(Probe):
         settings = json.dumps({**asdict(self), "address": address})
         argv = [project_python(), "-m", "probes.transfers.programs.tcp_sender", settings]
         process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT)
+        assert process.stdout is not None  # a pipe, as requested
         words = process.stdout.readline().split()
         if words[:1] != ["connected"]:
             raise MeasurementFailed(f"no connection from {host.name} to {address}: {process.communicate()[1]}")

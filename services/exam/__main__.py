@@ -24,7 +24,7 @@ _KEEP_ALIVE_S = 3600  # longer than nginx's own limit: if this side closed first
 
 
 def main() -> None:
-    """Reads the options, drops root's privileges if told to, and serves until SIGTERM."""
+    """Reads the options, drops root's privileges if requested, and serves until SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m services.exam", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
     parser.add_argument("--plain", action="store_true", help="pages without style sheet, navigation and rules")

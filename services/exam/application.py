@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -18,8 +18,8 @@ from services.exam.store import Store
 COOKIE = "exam_session"
 _COOKIE_RULES = f"Path=/; Max-Age={SESSION_SECONDS}; HttpOnly; SameSite=Strict"
 CHOICES = ("A", "B", "C", "D")
-_FORM_BYTES = 4096
-_OF_QUESTION = re.compile(r"/questions/([0-9]{1,4})(/answer)?")
+_MAX_FORM_BYTES = 4096
+_QUESTION_PATH = re.compile(r"/questions/([0-9]{1,4})(/answer)?")
 _HEADERS = (
     (b"content-type", b"text/html; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -39,7 +39,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Request:
-    """What a handler gets: the session that the cookie proves, the form if it was a POST, the number in the path."""
+    """A request for a handler: the session of the cookie, the form of a POST, and the question's number in the path."""
 
     session: Session | None
     form: Mapping[str, str]
@@ -66,10 +66,13 @@ class Refused(Exception):
 
 
 _Route = tuple[str, Callable[[Request], Awaitable[Response]]]
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
 
 
 class Examination:
-    """The application, on a connected database; its key is for the signatures of session cookies."""
+    """The application on a connected database; the key signs session cookies."""
 
     def __init__(self, store: Store, pages: Pages, key: bytes) -> None:
         self._store, self._pages, self._key = store, pages, key
@@ -86,7 +89,7 @@ class Examination:
             "/answer": ("POST", self._save),
         }
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: _Receive, send: _Send) -> None:
         """Answers one HTTP request (ASGI 3); an error becomes an error page."""
         method, path, session = scope["method"], scope["path"], None
         try:
@@ -102,14 +105,14 @@ class Examination:
         await _send(send, response)
 
     def _handle(self, method: str, path: str, session: Session | None, form: Mapping[str, str]) -> Awaitable[Response]:
-        found = _OF_QUESTION.fullmatch(path)
-        route = self._routes_of_question[found[2]] if found else self._routes.get(path)
+        match = _QUESTION_PATH.fullmatch(path)
+        route = self._routes_of_question[match[2]] if match else self._routes.get(path)
         if route is None:
             raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
         allowed, handler = route
         if method != allowed:
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"This page cannot be asked for with {method}.")
-        return handler(Request(session, form, int(found[1]) if found else 0))
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"This page does not support {method}.")
+        return handler(Request(session, form, int(match[1]) if match else 0))
 
     async def _login_form(self, request: Request) -> Response:
         return self._page("login")
@@ -137,7 +140,7 @@ class Examination:
         student, choice = request.student, request.form.get("choice", "")
         if choice not in CHOICES:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{choice!r} is not one of the choices A, B, C and D.")
-        # It returns after the commit.
+        # The query returns after the commit.
         row = _existing(request, await self._store.row("save", student.student, request.number, choice))
         if not row["saved"]:
             raise Refused(HTTPStatus.CONFLICT, "You have submitted the examination: your answers are final.")
@@ -184,18 +187,18 @@ class Examination:
 
 
 def _existing(request: Request, row: asyncpg.Record | None) -> asyncpg.Record:
-    """The row of the question that was asked for."""
+    """Returns a question's row, and refuses the request if there is none."""
     if row is None:
         raise Refused(HTTPStatus.NOT_FOUND, f"There is no question {request.number}.")
     return row
 
 
-async def _form(receive: Callable) -> dict[str, str]:
+async def _form(receive: _Receive) -> dict[str, str]:
     body, more = b"", True
     while more:
         message = await receive()
         body, more = body + message.get("body", b""), message.get("more_body", False)
-        if len(body) > _FORM_BYTES:
+        if len(body) > _MAX_FORM_BYTES:
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That form is too long.")
     try:
         return dict(parse_qsl(body.decode("utf-8", errors="replace"), keep_blank_values=True, max_num_fields=10))
@@ -203,7 +206,7 @@ async def _form(receive: Callable) -> dict[str, str]:
         raise Refused(HTTPStatus.BAD_REQUEST, "That form has too many fields.") from error
 
 
-async def _send(send: Callable, response: Response) -> None:
+async def _send(send: _Send, response: Response) -> None:
     headers = [*_HEADERS, (b"content-length", b"%d" % len(response.body))]
     if response.cookie:
         headers.append((b"set-cookie", response.cookie.encode()))

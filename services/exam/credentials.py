@@ -28,9 +28,9 @@ class Session:
 
 
 def students(count: int, seed: int) -> Iterator[Student]:
-    """`count` students with random 128-bit access codes; the same seed gives the same codes, so runs can be repeated.
+    """Yields students with random 128-bit access codes; the same seed gives the same codes, so runs can be repeated.
 
-    Such codes are fit for a laboratory only: a real examination would take them from `secrets`.
+    Such codes are for experiments only: a real examination would take them from `secrets`.
     """
     source = random.Random(f"access codes {seed}")
     for number in range(1, count + 1):
@@ -38,23 +38,23 @@ def students(count: int, seed: int) -> Iterator[Student]:
 
 
 def code_hash(code: str) -> bytes:
-    """The hash of an access code that the database stores (schema.sql says why a fast hash is right)."""
+    """Returns the hash of an access code that the database stores (schema.sql says why a fast hash is right)."""
     return hashlib.sha256(code.strip().lower().encode()).digest()
 
 
 def is_code(code: str, expected: bytes | None) -> bool:
-    """Whether a code has the expected hash; takes the same time if the account does not exist (None)."""
+    """Returns whether a code has the expected hash; takes the same time if the account does not exist (None)."""
     return hmac.compare_digest(code_hash(code), expected or bytes(32))
 
 
 def sign(session: Session, key: bytes, now: float) -> str:
-    """A cookie value that proves a session for `SESSION_SECONDS`; the account consists of letters and digits."""
+    """Returns a cookie value that proves a session for `SESSION_SECONDS`; the account must be alphanumeric."""
     claim = f"{session.student}.{session.account}.{int(now) + SESSION_SECONDS}"
     return f"{claim}.{_mac(claim, key)}"
 
 
 def verify(cookie: str, key: bytes, now: float) -> Session | None:
-    """The session that a cookie value proves; None if its signature is wrong, or it has expired."""
+    """Returns the session that a cookie value proves; None if its signature is wrong, or it has expired."""
     claim, _, mac = cookie.rpartition(".")
     if not hmac.compare_digest(mac.encode(), _mac(claim, key).encode()):
         return None

@@ -13,8 +13,8 @@ class Pages:
     """All pages; their templates are compiled once, and nothing is read from disk afterwards.
 
     Args:
-        questions: how many the examination has.
-        plain: leave out style sheet, navigation and rules.
+        questions: number of questions in the examination.
+        plain: whether to leave out style sheet, navigation and rules.
     """
 
     def __init__(self, questions: int, *, plain: bool = False) -> None:
@@ -38,7 +38,7 @@ class Pages:
         }
 
     def render(self, name: str, **values: Any) -> bytes:
-        """One page; every value is escaped."""
+        """Renders one page; every value is escaped."""
         return self._render(name, **values).encode()
 
     def _render(self, name: str, **values: Any) -> str:

@@ -1,7 +1,7 @@
 """The questions of the examination: generated case studies about networks, long enough to be realistic pages.
 
-A question describes a campus network and its measurements, and asks for something to be worked out. The same question
-number gives the same text on every machine, and the right answer follows from the numbers in the text.
+A question describes a campus network and its measurements, and its answer follows from the numbers in the text. The
+same question number gives the same text on every machine.
 """
 
 import random
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 COUNT = 8
 BODY_BYTES = 6081
-"""Of the text of a question, on average, unless another size is asked for."""
+"""Default mean size of a question's text, in bytes."""
 
 _ROW_BYTES = 52
 _TOWNS = ("Ashbourne", "Bellingham", "Corbridge", "Dunkeld", "Elsdon", "Felling", "Giggleswick", "Hexham")
@@ -23,7 +23,7 @@ class Question:
     number: int
     title: str
     body: str
-    choices: tuple[str, str, str, str]
+    choices: tuple[str, ...]
     correct: str
 
 
@@ -39,9 +39,9 @@ class _Campus:
 
 
 def paper(body_bytes: int = BODY_BYTES) -> list[Question]:
-    """The eight questions of the examination, each with about so much text.
+    """Returns the eight questions of the examination, each with about `body_bytes` of text.
 
-    A longer text has a longer record of measurements; the shortest one has neither record nor story.
+    A longer text has a longer record of measurements; the shortest has neither record nor story.
     """
     return [_question(number, body_bytes) for number in range(1, COUNT + 1)]
 
@@ -62,13 +62,13 @@ def _question(number: int, body_bytes: int) -> Question:
     return Question(number, title, body, tuple(choices), "ABCD"[choices.index(right)])
 
 
-def _exhibits(campus: _Campus, source: random.Random, most_bytes: int) -> Iterator[str]:
-    """The story, or as many of its paragraphs as there is room for, and a record that fills the rest."""
+def _exhibits(campus: _Campus, source: random.Random, max_bytes: int) -> Iterator[str]:
+    """Yields the paragraphs of the story that fit, and a record of measurements that fills the rest."""
     for paragraph in _story(campus):
-        if (most_bytes := most_bytes - len(paragraph) - 2) < 0:
+        if (max_bytes := max_bytes - len(paragraph) - 2) < 0:
             return
         yield paragraph
-    if (rows := round(most_bytes / _ROW_BYTES) - 1) > 0:
+    if (rows := round(max_bytes / _ROW_BYTES) - 1) > 0:
         yield _log(campus, source, rows)
 
 
@@ -113,7 +113,7 @@ def _log(campus: _Campus, source: random.Random, count: int) -> str:
 
 
 def _tasks(campus: _Campus) -> list[tuple[str, ...]]:
-    """Of each question its topic, the paragraph that asks, the right answer and three wrong ones."""
+    """Returns topic, question, right answer and three wrong ones of each question."""
     saturation = campus.rate_mbps * 1000 / (8 * campus.page_kb)
     window_kb = campus.rate_mbps * campus.rtt_ms / 8
     answered = campus.students // 10

@@ -35,7 +35,7 @@ CREATE TABLE submissions (
 );
 
 -- True once the answer is saved, false after the submission.
--- A function because the lock must come before the look: each statement in one sees what was committed before it.
+-- A function, because the lock must be taken before the check: each statement in one sees what was committed before it.
 CREATE FUNCTION save_answer(the_student integer, the_question smallint, the_choice text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 
--- How many questions the student had answered; submitting twice is submitting once.
+-- Returns the number of answered questions; a second submission changes nothing.
 CREATE FUNCTION submit_examination(the_student integer) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN

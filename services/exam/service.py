@@ -43,7 +43,7 @@ class ExamApplication(DaemonService):
     """The application (`python -m services.exam`); ready when its health page, which asks the database, can be fetched.
 
     Args:
-        folder: for its socket and log; made if it does not exist, and closed to others.
+        folder: folder for its socket and log; made if it does not exist, and closed to others.
         databases: `postgresql://` URLs with user and password; if there are several, they are addresses of the same
             database, to which connections go in turn.
         mptcp: connect to the database over MPTCP.
@@ -95,16 +95,16 @@ class ExamService:
     """PostgreSQL on one host, the application and nginx on another; ready when a page comes through all three.
 
     Args:
-        web_host, database_host: where nginx and the application run (H2), and PostgreSQL (H3).
+        web_host, database_host: host of nginx and the application (H2), and of PostgreSQL (H3).
         web_address, database_address: H2's address for students, and H3's for the application.
-        folder: for all files; on a tmpfs, and closed to others than root and the daemons' user.
+        folder: folder for all files; on a tmpfs, and closed to others than root and the daemons' user.
         more_database_addresses: H3's other addresses; the application's connections go to each in turn, because MPTCP
             sends an answer that fits into one write over the first path of an idle connection.
-        students: number of accounts to make.
-        page_bytes: what a request moves to the student, on average, with all headers (`services.exam.weight`).
-        buffering: nginx waits for a whole page before it sends it.
-        on_listening: called with the host of each server when it listens, and before clients connect: then options can
-            be set that accepted connections inherit.
+        students: number of accounts.
+        page_bytes: mean size of a response, with all headers (`services.exam.weight`).
+        buffering: whether nginx waits for a whole page before it sends it.
+        on_listening: callback with the host of each server when it listens and before clients connect, for example to
+            set options that accepted connections inherit.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ExamService:
         return self._nginx.url
 
     def __enter__(self) -> Self:
-        """Starts all three, in the order of their dependencies; if one does not start, stops the others."""
+        """Starts the components in the order of their dependencies; if one does not start, stops the others."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)  # daemons may pass through to their own folders, but not list it
         with ExitStack() as started:
@@ -171,17 +171,17 @@ class ExamService:
         self._running.close()
 
     def check(self) -> None:
-        """Raises MeasurementFailed if one of them has ended."""
+        """Raises MeasurementFailed if a component has ended."""
         for service in (self._postgres, self._application, self._nginx):
             service.check()
 
     def cpu_seconds(self) -> dict[str, float]:
-        """CPU time per component since the start: `postgresql`, `application`, `nginx`."""
+        """Returns the CPU time per component since the start, in seconds: `postgresql`, `application`, `nginx`."""
         services = {"postgresql": self._postgres, "application": self._application, "nginx": self._nginx}
         return {name: service.cpu_seconds() for name, service in services.items()}
 
     def saved_answers(self) -> list[SavedAnswer]:
-        """All answers in the database, to compare with the confirmations that students got; not over the network."""
+        """Reads all answers from the database, past the network, to compare them with students' confirmations."""
         lines = self._postgres.sql(
             "SELECT s.account, a.question, a.choice FROM answers a JOIN students s ON s.id = a.student"
             " ORDER BY a.student, a.question;",
@@ -202,7 +202,7 @@ class ExamService:
 
 
 def load_script(schema: str, accounts: list[Student], questions: list[Question]) -> Iterator[str]:
-    """The script for psql that fills the database: tables, their rows by COPY, and the application's rights."""
+    """Yields the script for psql that fills the database: tables, their rows by COPY, and the application's rights."""
     yield schema
     yield "COPY students FROM STDIN;\n"
     yield from (f"{student.number}\t{student.account}\t\\\\x{code_hash(student.code).hex()}\n" for student in accounts)

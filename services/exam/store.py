@@ -6,14 +6,14 @@ from typing import Any
 
 import asyncpg
 
-_OF_ALL_QUESTIONS = """a.choice, s.student IS NOT NULL AS submitted
+_STATE_OF_ALL_QUESTIONS = """a.choice, s.student IS NOT NULL AS submitted
         FROM questions q
         LEFT JOIN answers a ON a.student = $1 AND a.question = q.number
         LEFT JOIN submissions s ON s.student = $1
         ORDER BY q.number"""
 _STATEMENTS = {
     "student": "SELECT id, code_sha256 FROM students WHERE account = $1",
-    "list": f"SELECT q.number, q.title, {_OF_ALL_QUESTIONS}",
+    "list": f"SELECT q.number, q.title, {_STATE_OF_ALL_QUESTIONS}",
     "question": """
         SELECT q.title, q.body, q.choices, a.choice AS chosen
         FROM questions q LEFT JOIN answers a ON a.student = $1 AND a.question = q.number
@@ -22,7 +22,7 @@ _STATEMENTS = {
         SELECT q.title, q.body, q.choices, save_answer($1, q.number, $3) AS saved
         FROM questions q WHERE q.number = $2""",
     "submit": "SELECT submit_examination($1)",
-    "result": f"SELECT q.number, q.title, q.correct, {_OF_ALL_QUESTIONS}",
+    "result": f"SELECT q.number, q.title, q.correct, {_STATE_OF_ALL_QUESTIONS}",
     "health": "SELECT count(*) FROM questions",
 }
 
@@ -42,7 +42,7 @@ class Store:
         self._connections: list[asyncpg.Connection] = []
 
     async def connect(self) -> None:
-        """Connects.
+        """Opens the connections, and prepares the statements.
 
         Raises:
             OSError, asyncpg.PostgresError: the database cannot be reached, or refuses.
@@ -58,7 +58,7 @@ class Store:
             connection.terminate()
 
     async def rows(self, name: str, *values: Any) -> list[asyncpg.Record]:
-        """All rows that a prepared statement returns, given its name."""
+        """Runs a prepared statement by its name, and returns all rows."""
         statements = await self._free.get()
         try:
             return await statements[name].fetch(*values)
@@ -66,6 +66,6 @@ class Store:
             self._free.put_nowait(statements)
 
     async def row(self, name: str, *values: Any) -> asyncpg.Record | None:
-        """The first row that a prepared statement returns, or None."""
+        """Runs a prepared statement by its name, and returns the first row, or None."""
         rows = await self.rows(name, *values)
         return rows[0] if rows else None

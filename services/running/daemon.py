@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, Self
 
 from flightpath.commands import how_ended, over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
@@ -28,13 +28,13 @@ class Daemon:
     """A program that runs in a host until it is stopped; its output goes to a log file.
 
     Attributes:
-        daemon_name: for messages, for example `nginx`.
-        argv: the command; it must stay in the foreground and keep its PID.
+        daemon_name: name in messages, for example `nginx`.
+        argv: command; it must stay in the foreground and keep its PID.
         log: file for its stdout and stderr.
         env: variables to add to this process's environment.
-        cwd: folder to run in; the log's by default.
-        stop_signal: ends it cleanly.
-        hint: what to do if it does not start.
+        cwd: working folder; the log's by default.
+        stop_signal: signal that ends it cleanly.
+        hint: advice if it does not start.
     """
 
     host: Host
@@ -45,7 +45,7 @@ class Daemon:
     cwd: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     hint: str = ""
-    _process: subprocess.Popen | None = field(default=None, init=False)
+    _process: subprocess.Popen[Any] | None = field(default=None, init=False)
 
     def start(self, is_ready: Callable[[], bool], *, timeout_s: float = 15) -> Self:
         """Starts the program and returns when it is ready; if that fails, stops it again.
@@ -93,7 +93,7 @@ class Daemon:
         self._process.wait()
 
     def cpu_seconds(self) -> float:
-        """User and system time of the program and its workers since they started."""
+        """Returns the user and system time of the program and its workers since their start, in seconds."""
         return sum(process.cpu_seconds for process in family(self.pid)) if self._process else 0.0
 
     def _wait_until(self, is_ready: Callable[[], bool], timeout_s: float) -> None:
@@ -113,23 +113,22 @@ class Daemon:
 class DaemonService(Daemon, ABC):
     """A service that is one daemon in a host, as a context manager; inside it, the service is ready for clients.
 
-    A subclass defines the command; if listening is not enough, how to see that the service is ready; and if needed,
-    what happens before and after.
+    A subclass defines the command; if listening is not enough, a readiness check; and if needed, preparation and
+    clean-up.
 
     Args:
-        host: where it runs.
-        folder: for its configuration, data and log.
-        port: that it listens on, on all addresses; the service's usual one by default.
-        mptcp: make its TCP sockets MPTCP sockets, which speak plain TCP too.
-        on_listening: called with the host when it is ready, for example to set the congestion control of listeners.
-        privileges: of the daemon; None: those of this process.
+        host: host in which it runs.
+        folder: folder for its configuration, data and log.
+        port: port on which it listens, on all addresses; the service's usual one by default.
+        mptcp: whether its TCP sockets are MPTCP sockets, which speak plain TCP too.
+        on_listening: callback with the host when it is ready, for example to set the listeners' congestion control.
+        privileges: privileges of the daemon; by default those of this process.
     """
 
-    daemon_name: ClassVar[str]
-    log_name: ClassVar[str]
-    """The name of the log in the folder; may contain `{host}` and `{port}`."""
-    usual_port: ClassVar[int] = 0
-    hint: ClassVar[str] = "its port may be taken, or its address may not be one of this host"
+    log_name: str
+    """Name of the log in the folder; may contain `{host}` and `{port}`."""
+    usual_port = 0
+    hint = "its port may be taken, or its address may not be one of this host"
 
     def __init__(
         self,
@@ -142,7 +141,8 @@ class DaemonService(Daemon, ABC):
         privileges: Privileges | None = None,
     ) -> None:
         self.host, self.folder, self.port = host, Path(folder), self.usual_port if port is None else port
-        self._mptcp, self._on_listening, self._privileges = mptcp, on_listening, privileges
+        self._mptcp, self._on_listening = mptcp, on_listening
+        self._privileges = privileges or Privileges.unchanged()
 
     def __enter__(self) -> Self:
         """Starts the daemon, and returns when it is ready.
@@ -169,10 +169,10 @@ class DaemonService(Daemon, ABC):
 
     @abstractmethod
     def _argv(self) -> list[str]:
-        """The command, see `Daemon`; `_wrapped` adds what privileges and MPTCP need."""
+        """Returns the command, see `Daemon`; `_wrapped` adds the prefixes for privileges and MPTCP."""
 
     def _is_ready(self) -> bool:
-        """Whether the daemon serves clients: by default, whether anything listens on its port."""
+        """Returns whether the daemon serves clients: by default, whether anything listens on its port."""
         return bool(run_in(self.host, ["ss", "-Htln", f"sport = :{self.port}"]).strip())
 
     def _prepare(self) -> None:
@@ -191,13 +191,12 @@ class DaemonService(Daemon, ABC):
         self._privileges.give(path)
 
     def _wrapped(self, *command: str, private_ipc: bool = False) -> list[str]:
-        """A command after the words that take privileges away and turn MPTCP on; see `Privileges.prefix`."""
-        prefix = self._privileges.prefix(private_ipc=private_ipc) if self._privileges else []
-        return [*prefix, *over_mptcp(self._mptcp), *command]
+        """Returns a command with the prefixes that drop privileges and enable MPTCP; see `Privileges.prefix`."""
+        return [*self._privileges.prefix(private_ipc=private_ipc), *over_mptcp(self._mptcp), *command]
 
 
 def _kill(processes: Iterable[Process]) -> None:
-    """Kills processes that still run, and returns when they are gone, so that their ports are free again."""
+    """Kills processes that still run, and waits until they are gone and their ports free."""
     alive = [process for process in processes if process.is_alive()]
     for process in alive:
         with contextlib.suppress(ProcessLookupError):

@@ -20,7 +20,7 @@ ACCOUNT = "nobody"  # every distribution has it in passwd: initdb needs a name f
 
 
 class Situation(enum.Enum):
-    """Who this process is, which decides how a daemon gets rid of privileges."""
+    """Identity of this process, which decides how a daemon drops privileges."""
 
     ORDINARY = "an ordinary user: there are no privileges"
     ROOT = "root: daemons change to another uid"
@@ -29,7 +29,7 @@ class Situation(enum.Enum):
 
 @dataclass(frozen=True)
 class Privileges:
-    """How daemons are started without privileges, and the user that they become; `detect()` finds it out."""
+    """Rules for starting daemons without privileges, and the user that they become; see `detect()`."""
 
     situation: Situation
     uid: int
@@ -38,14 +38,19 @@ class Privileges:
 
     @classmethod
     def detect(cls, account_name: str = ACCOUNT) -> Self:
-        """Finds out the situation of this process, from its uid and its user namespace."""
+        """Detects the situation of this process, from its uid and its user namespace."""
         account = pwd.getpwnam(account_name)
         maps = read_id_map("uid"), read_id_map("gid")
         here = situation(os.geteuid(), *maps, account.pw_uid, account.pw_gid)
         return cls(here, account.pw_uid, account.pw_gid, account_name)
 
+    @classmethod
+    def unchanged(cls) -> Self:
+        """Returns the privileges of a daemon that keeps those of this process."""
+        return cls(Situation.ORDINARY, os.geteuid(), os.getegid())
+
     def prefix(self, *, private_ipc: bool = False) -> list[str]:
-        """The words to put before a daemon's command; each program in them executes the next, so the PID stays.
+        """Returns a prefix for a daemon's command; each program in it executes the next, so the PID stays.
 
         With a private IPC namespace, the kernel removes System V objects with the last process.
         """
@@ -87,7 +92,7 @@ class Privileges:
 
 
 def situation(euid: int, uid_map: str, gid_map: str, uid: int, gid: int) -> Situation:
-    """The situation of a process, from its uid, its `/proc/PID/uid_map` and `gid_map`, and the user to become."""
+    """Returns the situation of a process with these id maps that wants to become another user."""
     if euid != 0:
         return Situation.ORDINARY
     return Situation.ROOT if has_id(uid_map, uid) and has_id(gid_map, gid) else Situation.FAKE_ROOT

@@ -15,7 +15,7 @@ from results.store.schema import CellRow, DocumentRow, MetricRow, RunRow, Series
 from results.store.sqlite import DATABASE_NAME
 from tests.bench.figures import Figure
 from tests.bench.processes import seconds
-from tests.support.preflight_made_up import HOST, day, measurement, noisy
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_result
 
 SECTION = "store of 10,000 measurements"
 MEASUREMENTS, ITERATIONS = 10_000, 3
@@ -51,7 +51,6 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 
 def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
     """Makes a store of measurements of one host, an hour apart: copies of one that was stored as usual."""
-    from probes.preflight.history.recording import store_result
 
     store_result(measurement(noisy(ITERATIONS), at=day(0)), folder)
     noise = random.Random(1)
@@ -81,7 +80,6 @@ def fill(folder: Path, measurements: int = MEASUREMENTS) -> None:
 
 def _store_s(folder: Path, number: int) -> float:
     """Opening, checking and writing, in a process that has started already."""
-    from probes.preflight.history.recording import store_result
 
     whole = measurement(noisy(ITERATIONS), at=day(2000 + number), host="elsewhere")
     begun = time.perf_counter()

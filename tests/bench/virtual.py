@@ -1,4 +1,4 @@
-"""Virtual time: how fast and how exact experiments in the lab are, alone and beside two busy loops per processor."""
+"""Virtual time: speed and exactness of experiments, alone and beside two busy loops per processor."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from tests.support.busy_machine import busy_machine
 from topologies.sandbox.sandbox import TEMPORARY
 
 SECTION = "virtual time"
-_IN_LAB = (sys.executable, "-m", "machines", "run", "--seed", "1", "--")
+_IN_UML = (sys.executable, "-m", "execution", "run", "--seed", "1", "--")
 _FLOWS = {
     "10 Gb/s x 30 ms": ("10Gbit,15ms,1bdp", "1", "4", "1500"),
     "100 Gb/s x 10 ms": ("100Gbit,5ms,1bdp", "1", "1", "1500"),
@@ -45,7 +45,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
     samples = defaultdict(list)
     for number in range(1, rounds + 1):
         yield f"round {number}: ten minutes of an idle network"
-        idle_s = seconds([*_IN_LAB, "sh", "-c", _IDLE_NETWORK])
+        idle_s = seconds([*_IN_UML, "sh", "-c", _IDLE_NETWORK])
         samples["ten minutes of an idle network, one ping a second"].append(idle_s)
         for name, words in _FLOWS.items():
             yield f"round {number}: {name}"
@@ -71,7 +71,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 
 def _flow(*words: str) -> tuple[float, float]:
     """Goodput and limit in Gb/s."""
-    command = [*_IN_LAB, sys.executable, "-m", "tests.bench.lab_flow", *words]
+    command = [*_IN_UML, sys.executable, "-m", "tests.bench.uml_flow", *words]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     goodput, limit = output.split()
     return float(goodput), float(limit)

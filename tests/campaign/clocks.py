@@ -24,14 +24,14 @@ _COMPARED = ("throughput", "latency_mean", "run_time", "mbit_h1_h2", "requests",
 
 
 def run(short: bool) -> Iterator[Outcome]:
-    """24 steps, each in a run of its own; 2 in the short form. Only a lab has a clock that may be set."""
+    """24 steps, each in a run of its own; 2 in the short form. Only the virtual-time kernel's clock may be set."""
     if not has_uml_kernel():
         yield Outcome("clock", "0 steps", "no virtual-time kernel here: make uml-kernel")
         return
     trials, seed = 2 if short else 24, random.SystemRandom().randrange(2**31)
     trial = [sys.executable, "-m", "tests.campaign.clocks", str(trials), str(seed)]
     limit_s = 300 + 150 * trials
-    command = [sys.executable, "-m", "machines", "run", "--time-limit", str(limit_s), "--", *trial]
+    command = [sys.executable, "-m", "execution", "run", "--time-limit", str(limit_s), "--", *trial]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     output = subprocess.run(command, cwd=PROJECT, check=False, **streams).stdout
     jobs = [json.loads(line) for line in output.splitlines() if line.startswith("{")]

@@ -95,7 +95,7 @@ def _undeserved(marks: Rows, deserved: Mapping[str, bool], hostile: list[str]) -
 
 def _files_outside() -> frozenset[tuple[str, int, int]]:
     """What submissions could touch: the project's files, and names where programs leave theirs."""
-    folders = [PROJECT / name for name in ("labs", "flightpath", "machines", "native", "results", "topologies")]
+    folders = [PROJECT / name for name in ("labs", "flightpath", "execution", "native", "results", "topologies")]
     files = [file for folder in folders for file in folder.rglob("*") if "__pycache__" not in file.parts]
     files += Path("/tmp").glob("flightpath-*")
     files += [file for folder in (Path("/etc"), hostile_submissions.OUTSIDE.parent) for file in folder.iterdir()]

@@ -62,7 +62,7 @@ def _storms(folder: Path, end: FarEnd) -> Iterator[tuple[int, Callable[[], Victi
     yield 50, lambda: MininetCommand(folder / "mn")
     yield 30, lambda: Dashboard(folder / "dashboard")
     if has_uml_kernel():
-        yield 60, runs("lab", "mptcp_load", [*_LOAD, "--clock", "virtual"], 8)
+        yield 60, runs("uml", "mptcp_load", [*_LOAD, "--clock", "virtual"], 8)
 
 
 def _run(make: Callable[[], Victim], kills: int) -> Outcome:

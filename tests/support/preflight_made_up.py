@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from probes.preflight.history.recording import store_result
+from probes.preflight.history.recording import Recording
 from probes.preflight.records import (
     ClientLoad,
     EndedBy,
@@ -23,6 +23,7 @@ from probes.preflight.records import (
 )
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.target import Target
+from results.store.location import StoreLocation
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 HOST = "dtn.example"
@@ -177,3 +178,10 @@ def store_daily(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0,
 
 def upload(**fields: object) -> TransferSpec:
     return TransferSpec(direction=Direction.UPLOAD, **fields)
+
+
+def store_result(result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None) -> str:
+    """Stores a whole measurement; returns the id of its run."""
+    recording = Recording(location, result.target, result.spec, environment=result.environment, command=command)
+    recording.finish(result)
+    return recording.run_id

@@ -14,7 +14,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.process_list import command_lines
 
-RUN = [sys.executable, "-m", "machines", "vm"]
+RUN = [sys.executable, "-m", "execution", "vm"]
 pytestmark = pytest.mark.timeout(300)
 
 

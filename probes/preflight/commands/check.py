@@ -15,7 +15,7 @@ from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
 from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span
 from probes.preflight.commands.common import (
-    MOST_MEASUREMENTS,
+    MAX_MEASUREMENTS,
     add_far_end_options,
     open_store,
     print_line,
@@ -36,7 +36,7 @@ from results.store.store import Store
 _HEALTHY, _WORSE, _UNTRUSTWORTHY = 0, 1, UntrustworthyResult.exit_code
 _COLOURS = {Standing.BELOW: "red", Standing.UNKNOWN: "yellow"}
 _ITERATIONS = 3
-"""How often a path is measured that was never measured before."""
+"""Number of iterations on a path that was never measured before."""
 
 _EPILOG = """\
 exit codes: 0 healthy, or too few measurements to say, 1 worse than before, or too late for --target-time, 2 usage,
@@ -49,9 +49,9 @@ class Check:
     """The answer to one check.
 
     Attributes:
-        newest: the measurement that stands for today.
-        size_bytes: of the transfer; None if only the path's health was asked for.
-        judgement: today compared with before; None if the newest measurement did not measure the path.
+        newest: newest measurement.
+        size_bytes: size of the planned transfer; None if only the path's health was requested.
+        judgement: comparison with earlier measurements; None if the newest did not measure the path.
         forecast: None without a size, or if nothing ever measured the path.
     """
 
@@ -65,7 +65,7 @@ class Check:
 
     @property
     def in_time(self) -> bool | None:
-        """Whether the transfer is expected to end in its time; None if that is unknown or was not asked for."""
+        """Whether the transfer is expected to end in its time; None if that is unknown or was not requested."""
         return self.forecast.seconds <= self.target_s if self.forecast and self.target_s else None
 
     @property
@@ -77,7 +77,7 @@ class Check:
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = query_parser(
         "check", "Say how long a transfer takes, whether the path is as good as usual, and what limits it.", _EPILOG
     )
@@ -119,12 +119,12 @@ def run(options: Namespace) -> int:
 
 
 def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -> Check:
-    """Measures if that is wanted, and judges the newest measurement by those before it."""
+    """Measures if requested, and judges the newest measurement by those before it."""
     direction = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     if options.measure or options.remote_file:
         _measure(options, direction)
     store, host = open_store(options), host_name(options.host)
-    pasts = [past for past in load(store, options.host, MOST_MEASUREMENTS) if past.direction == direction]
+    pasts = [past for past in load(store, options.host, MAX_MEASUREMENTS) if past.direction == direction]
     if not pasts:
         raise UsageError(f"no {direction} of {host} is stored", "measure it: --measure")
     newest = pasts[-1]
@@ -145,7 +145,7 @@ def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -
 
 
 def _own_congestion_control(store: Store, past: PastMeasurement) -> str:
-    """The congestion control of the sender, if that was this end and it is stored."""
+    """Returns the congestion control of the sender, if that was this end and it is stored."""
     result = load_result(store, past.run_id) if past.direction == Direction.UPLOAD else None
     streams = [stream for iteration in result.iterations for stream in iteration.streams] if result else []
     names = {stream.connection.congestion_control for stream in streams}
@@ -164,7 +164,7 @@ def _measure(options: Namespace, direction: Direction) -> None:
 
 
 def _repeated_spec(location: StoreLocation, host: str, direction: Direction, given: Collection[str]) -> TransferSpec:
-    """The specification of the last measurement in this direction, which is announced; the default without one.
+    """Returns the specification of the last measurement in this direction, which is announced; the default without one.
 
     Args:
         given: the settings that the command line names itself.
@@ -174,7 +174,7 @@ def _repeated_spec(location: StoreLocation, host: str, direction: Direction, giv
         store = Store.open(location, create=False)
     except UsageError:  # none yet, or damaged, which whoever writes to it reports
         return default
-    last = last_repetition(store, host, direction, MOST_MEASUREMENTS)
+    last = last_repetition(store, host, direction, MAX_MEASUREMENTS)
     if last is None:
         return default
     print(visible(last.announcement(given)), file=sys.stderr)
@@ -192,7 +192,7 @@ def _print_check(console: Console, answer: Check) -> None:
 
 
 def _lines(answer: Check) -> Iterator[tuple[str, str, str]]:
-    """The answer line by line: name, text and colour."""
+    """Yields the answer line by line: name, text and colour."""
     judgement, diagnosis = answer.judgement, answer.diagnosis
     if judgement is None:
         yield "today", "this measurement does not show what the path can do: measure again", "red"
@@ -238,7 +238,7 @@ def _target_text(answer: Check) -> str:
 
 
 def _as_json(answer: Check) -> dict[str, Any]:
-    """The answer as JSON: rates in bit/s, times in s, sizes in B."""
+    """Returns the answer as JSON: rates in bit/s, times in s, sizes in B."""
     judgement, target_s = answer.judgement, answer.target_s
     return {
         "host": answer.host,

@@ -1,4 +1,4 @@
-"""What several commands share: arguments, the store, and output."""
+"""Arguments, store and output of several commands."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from results.store.location import add_store_options, store_location
 if TYPE_CHECKING:
     from results.store.store import Store
 
-MOST_MEASUREMENTS = 300
-"""How many of a far end's newest measurements are read: enough for sixty under the same conditions."""
+MAX_MEASUREMENTS = 300
+"""Maximum number of a far end's newest measurements to read: enough for sixty under the same conditions."""
 
 _SELECTION = """\
 A measurement is named by its run, as `history` shows it, or an unambiguous beginning of that. A host may be followed
@@ -33,7 +33,7 @@ by a time range: dtn@2026-11-01..2026-11-08, dtn@7d.. (the last seven days), dtn
 
 
 def query_parser(name: str, description: str, epilog: str = "", *, selection: bool = False) -> ArgumentParser:
-    """A parser for a command that reads stored measurements; `selection`: the epilog explains how to name them."""
+    """Returns a parser for a command on stored measurements; `selection`: the epilog says how to name them."""
     parser = ArgumentParser(
         prog=f"preflight {name}",
         description=description,
@@ -63,7 +63,7 @@ def add_far_end_options(parser: ArgumentParser) -> None:
 
 
 def resolved_target(options: Namespace) -> Resolved:
-    """The far end that a command line names."""
+    """Returns the far end that a command line names."""
     return resolve(
         options.host,
         port=options.port,
@@ -74,14 +74,14 @@ def resolved_target(options: Namespace) -> Resolved:
 
 
 def count(text: str) -> int:
-    """A number of measurements, for `argparse`."""
+    """Returns a number of measurements, for `argparse`."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of measurements, 1 or more")
     return min(int(text), 2**31)
 
 
 def open_store(options: Namespace) -> Store:
-    """The store that a command reads.
+    """Returns the store that a command reads.
 
     Raises:
         UsageError: there is none yet, or it cannot be read.
@@ -100,7 +100,7 @@ def open_store(options: Namespace) -> Store:
 
 @contextmanager
 def output() -> Iterator[Console]:
-    """The console for results; it does not matter if their reader, for example `head`, closes the pipe early."""
+    """Yields the console for results; it does not matter if their reader, for example `head`, closes the pipe early."""
     try:
         yield Console()
         sys.stdout.flush()

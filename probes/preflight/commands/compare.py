@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from flightpath.errors import UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.terminal import plain, print_table
-from probes.preflight.commands.common import MOST_MEASUREMENTS, open_store, print_line, query_parser, show
+from probes.preflight.commands.common import MAX_MEASUREMENTS, open_store, print_line, query_parser, show
 from probes.preflight.history.past import PastMeasurement, changes, describe, host_name, load, load_one
 from probes.preflight.history.recording import SCENARIO
 from results.comparison.compare import Compared, compare_samples
@@ -18,11 +18,11 @@ from results.statistics.robust import share_above
 from results.store.store import Store
 
 _COMPARED = 200
-"""How many of the newest measurements of each side are compared."""
+"""Maximum number of each side's newest measurements to compare."""
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = query_parser("compare", "Say by how much two measurements, hosts or times differ.", selection=True)
     made.add_argument("first", metavar="A", help="a run, a host, or HOST@FROM..UNTIL")
     made.add_argument("second", metavar="B")
@@ -34,8 +34,7 @@ def run(options: Namespace) -> int:
     store = open_store(options)
     first, second = _side(store, options.first), _side(store, options.second)
     names = (options.first, options.second if options.second != options.first else f"{options.second} (again)")
-    samples = [(name, _values(pasts)) for name, pasts in zip(names, (first, second), strict=True)]
-    compared = compare_samples(*samples, metric="goodput", unit="bit/s")
+    compared = compare_samples((names[0], _values(first)), (names[1], _values(second)), metric="goodput", unit="bit/s")
     show(
         options,
         _as_json(compared, first, second),
@@ -45,12 +44,12 @@ def run(options: Namespace) -> int:
 
 
 def _side(store: Store, text: str) -> list[PastMeasurement]:
-    """The measurements of the path that one side of a comparison names."""
+    """Returns the measurements of the path that one side of a comparison names."""
     host, at, time_range = text.rpartition("@")
     if at and ".." in time_range:
         pasts = load(store, host, time_range=time_range)
     elif host_name(text) in store.hosts(SCENARIO):
-        pasts = load(store, text, MOST_MEASUREMENTS)
+        pasts = load(store, text, MAX_MEASUREMENTS)
     else:
         pasts = [load_one(store, text)]
     usable = [past for past in pasts if past.measures_path and past.goodputs_bps]
@@ -60,13 +59,15 @@ def _side(store: Store, text: str) -> list[PastMeasurement]:
 
 
 def _values(pasts: Sequence[PastMeasurement]) -> Sequence[float]:
-    """One value per measurement; the iterations of a single one."""
+    """Returns one value per measurement; the iterations of a single one."""
     return pasts[0].goodputs_bps if len(pasts) == 1 else [past.goodput_bps for past in pasts if past.goodput_bps]
 
 
 def _as_json(compared: Compared, *sides: Sequence[PastMeasurement]) -> dict[str, Any]:
-    """The comparison as JSON; changes are shares of the first side's goodput."""
+    """Returns the comparison as JSON; changes are shares of the first side's goodput."""
     effect, (before, after) = compared.comparisons[0].effect, sides
+    if effect is None:
+        raise MeasurementFailed("the goodputs cannot be compared: they are too small or too large to compute with")
     change = effect.change
     low, high = (None if bound is None else bound / 100 for bound in (change.low, change.high))
     return {

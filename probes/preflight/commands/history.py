@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = query_parser("history", "List the measurements of a far end, oldest first.")
     made.add_argument("host", metavar="HOST")
     made.add_argument("--last", type=count, default=_SHOWN, metavar="N", help=f"only the newest N ({_SHOWN})")
@@ -39,7 +39,7 @@ def run(options: Namespace) -> int:
 
 
 def past_json(past: PastMeasurement) -> dict[str, Any]:
-    """A measurement as JSON: rates in bit/s, with the lowest and the highest iteration."""
+    """Returns a measurement as JSON: rates in bit/s, with the lowest and the highest iteration."""
     several = len(past.goodputs_bps) > 1
     return {
         "run": past.run_id,
@@ -94,7 +94,7 @@ def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stor
 
 
 def _verdict_text(past: PastMeasurement) -> Text:
-    """What limited a measurement, and how it ended if it did not end well."""
+    """Returns the limit of a measurement, and its end if it did not end well."""
     ended = "running, or killed" if past.status is RunStatus.RUNNING else str(past.status)
     if not past.goodputs_bps:
         return Text(ended if past.status is not RunStatus.DONE else past.verdict, style="dim")

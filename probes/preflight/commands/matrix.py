@@ -17,7 +17,7 @@ from rich.text import Text
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
 from flightpath.units import format_rate, format_span
-from probes.preflight.commands.common import MOST_MEASUREMENTS, count, print_line, show
+from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, show
 from probes.preflight.history.past import comparable, load
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.history.regression_check import Judgement, Standing, judge
@@ -55,9 +55,9 @@ class Measured:
 
     Attributes:
         result: None if it could not be measured.
-        error: why not.
-        run_id: under which it is stored; None if it is not.
-        judgement: of the path now and before; None if it was not measured, or its history is not read.
+        error: reason why the path could not be measured; empty otherwise.
+        run_id: run in the store; None if it is not stored.
+        judgement: comparison with the path's history; None if it was not measured, or its history is not read.
     """
 
     pair: Pair
@@ -68,7 +68,7 @@ class Measured:
 
     @property
     def goodput_bps(self) -> float | None:
-        """Of the path; None if it is not known."""
+        """Goodput of the path; None if it is unknown."""
         return self.result.goodput_bps if self.result else None
 
     @property
@@ -92,7 +92,7 @@ class Measured:
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = ArgumentParser(
         usage="%(prog)s --from HOST,... [--to HOST,...] [OPTION ...]",
         description=_DESCRIPTION,
@@ -109,7 +109,7 @@ def parser() -> ArgumentParser:
         "--at-once",
         type=count,
         metavar="N",
-        help="at most so many measurements at once (as many as have no common end); 1 where paths share a bottleneck",
+        help="maximum of parallel measurements (as many as have no common end); 1 where paths share a bottleneck",
     )
     transfer = add_options(made, "transfer (data goes from the hosts of --from to those of --to)", _SETTINGS)
     transfer.add_argument(
@@ -145,13 +145,15 @@ def run(options: Namespace) -> int:
         measured[pair] = _stored(pair, result, location)
         left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
         left = f", {format_span(left_s)} left" if left_s else ""
-        said = measured[pair].error or measured[pair].words
-        print(visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {said}{left}"), file=sys.stderr)
-    found = [measured[pair] for pair in pairs]
-    files = _drawn(found, sources, targets, options.output or _default_figure(location))
-    as_json = {"pairs": [_as_json(each) for each in found], "files": files}
-    show(options, as_json, lambda console: _print(console, found, sources, targets, files))
-    return _exit_code(found)
+        outcome = measured[pair].error or measured[pair].words
+        print(
+            visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {outcome}{left}"), file=sys.stderr
+        )
+    results = [measured[pair] for pair in pairs]
+    files = _drawn(results, sources, targets, options.output or _default_figure(location))
+    as_json = {"pairs": [_as_json(each) for each in results], "files": files}
+    show(options, as_json, lambda console: _print(console, results, sources, targets, files))
+    return _exit_code(results)
 
 
 def _sites(text: str) -> list[str]:
@@ -162,7 +164,7 @@ def _sites(text: str) -> list[str]:
 
 
 def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: StoreLocation | None) -> Measured:
-    """A measured pair, stored under its name, and compared with what is stored there."""
+    """Returns a measured pair, stored under its name, and compared with what is stored there."""
     if isinstance(result, FlightpathError):
         return Measured(pair, error=str(result))
     result = dataclasses.replace(result, target=dataclasses.replace(result.target, name=pair.name))
@@ -170,16 +172,16 @@ def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: Sto
         return Measured(pair, result)
     recording = Recording(location, result.target, result.spec, environment={**environment(), "from": pair.source})
     recording.finish(result)
-    pasts = load(Store.open(location, create=False), pair.name, MOST_MEASUREMENTS)
+    pasts = load(Store.open(location, create=False), pair.name, MAX_MEASUREMENTS)
     rates = [past.goodput_bps for past in comparable(pasts, pasts[-1]) if past.goodput_bps]
     trusted = pasts[-1].measures_path and bool(pasts[-1].goodputs_bps)
     return Measured(pair, result, run_id=recording.run_id, judgement=judge(rates) if trusted else None)
 
 
-def _exit_code(found: Sequence[Measured]) -> int:
-    if any(each.error or each.is_worse for each in found):
+def _exit_code(results: Sequence[Measured]) -> int:
+    if any(each.error or each.is_worse for each in results):
         return MeasurementFailed.exit_code
-    return 0 if all(each.is_trusted for each in found) else UntrustworthyResult.exit_code
+    return 0 if all(each.is_trusted for each in results) else UntrustworthyResult.exit_code
 
 
 def _default_figure(location: StoreLocation | None) -> Path | None:
@@ -187,18 +189,20 @@ def _default_figure(location: StoreLocation | None) -> Path | None:
     return folder / "preflight-matrix" if folder else None
 
 
-def _drawn(found: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path | None) -> list[str]:
-    rates = {each.pair: each.goodput_bps for each in found if each.goodput_bps}
+def _drawn(
+    results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path | None
+) -> list[str]:
+    rates = {each.pair: each.goodput_bps for each in results if each.goodput_bps}
     if target is None or not rates:
         return []
-    trusted = all(each.is_trusted for each in found if each.result)
+    trusted = all(each.is_trusted for each in results if each.result)
     figure = matrix(
-        {tuple(pair): rate for pair, rate in rates.items()},
-        {tuple(each.pair): visible(each.words) for each in found},
+        {(pair.source, pair.target): rate for pair, rate in rates.items()},
+        {(each.pair.source, each.pair.target): visible(each.words) for each in results},
         sources,
         targets,
         title="Goodput between sites",
-        badge=visible(_summary(found)),
+        badge=visible(_summary(results)),
         verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
     )
     name = target.stem if target.suffix in (".png", ".svg") else target.name
@@ -208,28 +212,28 @@ def _drawn(found: Sequence[Measured], sources: Sequence[str], targets: Sequence[
         raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another --output") from error
 
 
-def _summary(found: Sequence[Measured]) -> str:
+def _summary(results: Sequence[Measured]) -> str:
     counts = {
-        "measured": sum(each.result is not None for each in found),
-        "worse than usual": sum(each.is_worse for each in found),
-        "failed": sum(bool(each.error) for each in found),
-        "limited by a machine": sum(each.result is not None and not each.is_trusted for each in found),
+        "measured": sum(each.result is not None for each in results),
+        "worse than usual": sum(each.is_worse for each in results),
+        "failed": sum(bool(each.error) for each in results),
+        "limited by a machine": sum(each.result is not None and not each.is_trusted for each in results),
     }
     parts = [f"{count} {what}" for what, count in counts.items() if count]
-    return f"{len(found)} path{'' if len(found) == 1 else 's'}: {', '.join(parts)}"
+    return f"{len(results)} path{'' if len(results) == 1 else 's'}: {', '.join(parts)}"
 
 
 def _print(
-    console: Console, found: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], files: Sequence[str]
+    console: Console, results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], files: Sequence[str]
 ) -> None:
-    by_pair: Mapping[Pair, Measured] = {each.pair: each for each in found}
+    by_pair: Mapping[Pair, Measured] = {each.pair: each for each in results}
     table = Table("from \\ to", *(visible(name) for name in targets), box=None, pad_edge=False)
     for a in sources:
         row = (by_pair.get(Pair(a, b)) for b in targets)
         table.add_row(visible(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
     console.print(table)
-    print_line(console, _summary(found))
-    for each in found:
+    print_line(console, _summary(results))
+    for each in results:
         if each.is_worse and each.judgement and each.judgement.usual_bps:
             usual = format_rate(each.judgement.usual_bps)
             print_line(console, f"{each.pair.source} to {each.pair.target}: worse than usual ({usual})", "red")

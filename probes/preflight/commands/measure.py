@@ -76,7 +76,7 @@ _BAR = 24
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments; `specification` reads those of the transfer."""
+    """Returns the command's arguments; `specification` reads those of the transfer."""
     made = ArgumentParser(
         prog="preflight",
         usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n"
@@ -106,7 +106,7 @@ def parser() -> ArgumentParser:
 
 
 def specification(options: Namespace) -> TransferSpec:
-    """The transfer that a command line asks for.
+    """Returns the specification of a command line's transfer.
 
     Raises:
         UsageError: an option cannot be read, or two contradict each other.
@@ -150,7 +150,7 @@ def measure_and_store(
     """Measures with a live line on stderr; returns the measurement and the id of its run, if there is a store for it.
 
     Raises:
-        FlightpathError: it failed; the iterations that had ended are stored.
+        FlightpathError: the measurement failed; the iterations that had ended are stored.
     """
     from probes.preflight.measure.measurement import measure  # loads paramiko, which other commands do not need
     from probes.preflight.ssh.session import Access
@@ -186,7 +186,7 @@ def measure_and_store(
 
 
 def _warn_if_fails(store: Callable[[], None]) -> None:
-    """What was measured is worth more than a failure to store it."""
+    """Stores a measurement, and only warns if that fails."""
     try:
         store()
     except FlightpathError as error:
@@ -237,7 +237,7 @@ class LiveLine:
 
 
 def line(title: str, status: Status, throughput_bps: float) -> str:
-    """The text of the line."""
+    """Returns the text of the line."""
     if not status.iteration:
         return f"{title}: {status.phase} …"
     which = f"{status.iteration}/{status.iterations} " if status.iterations > 1 else ""
@@ -251,7 +251,7 @@ def line(title: str, status: Status, throughput_bps: float) -> str:
 
 
 def _left(status: Status, throughput_bps: float) -> tuple[float, float | None]:
-    """The share that is done, and the seconds left until size or time ends the transfer, whichever comes first."""
+    """Returns the completed share, and the seconds until size or time ends the transfer."""
     ends: list[tuple[float, float]] = []
     if status.limit_s:
         ends.append((status.limit_s - status.elapsed_s, status.elapsed_s / status.limit_s))

@@ -27,7 +27,7 @@ _SCALES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = query_parser("plot", "Draw the goodput of a far end over time, and print the paths of the figures.")
     made.add_argument("host", metavar="HOST")
     made.add_argument("--last", type=count, metavar="N", help="only the newest N (all)")

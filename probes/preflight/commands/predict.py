@@ -12,13 +12,13 @@ from rich.table import Table
 from flightpath.errors import UntrustworthyResult, UsageError
 from flightpath.terminal import plain, print_table
 from flightpath.units import format_bytes, format_duration, format_rate, format_span, parse_bytes, parse_span
-from probes.preflight.commands.common import MOST_MEASUREMENTS, open_store, print_line, query_parser, show
+from probes.preflight.commands.common import MAX_MEASUREMENTS, open_store, print_line, query_parser, show
 from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load
 from probes.preflight.history.prediction import COVERAGE, BackTest, Prediction, back_test, needed, predict
 from probes.preflight.spec import CONNECTION, TRANSFER, Direction, add_options, read_fields
 
 _QUANTITIES = {"goodput": "throughput", "rtt": "round trip", "connect": "connection set-up", "first_byte": "first byte"}
-"""What is predicted, by metric, and what it is called; all but the first in ms."""
+"""Names of the predicted quantities, by metric; all but the first are in ms."""
 
 _SETTINGS = {"streams": TRANSFER["streams"], **CONNECTION}
 _EPILOG = """\
@@ -34,17 +34,17 @@ class _History:
     pasts: Sequence[PastMeasurement]
 
     def values(self, metric: str) -> list[float]:
-        """The positive values of a metric."""
+        """Returns the positive values of a metric."""
         return [value for past in self.pasts if (value := past.metrics.get(metric, 0.0)) > 0]
 
     @property
     def age_s(self) -> float:
-        """How long ago the newest was."""
+        """Age of the newest measurement in seconds."""
         return (datetime.now(UTC) - self.pasts[-1].at).total_seconds()
 
 
 def parser() -> ArgumentParser:
-    """The command's arguments."""
+    """Returns the command's arguments."""
     made = query_parser(
         "predict", "Say what throughput and latency to expect, with 90 % prediction intervals, from history.", _EPILOG
     )
@@ -73,7 +73,7 @@ def run(options: Namespace) -> int:
 
 
 def _history(options: Namespace) -> _History:
-    """The measurements that are comparable to the newest one with the settings of the command line.
+    """Returns the measurements that are comparable to the newest one with the settings of the command line.
 
     Raises:
         UsageError: there are none.
@@ -81,7 +81,7 @@ def _history(options: Namespace) -> _History:
     store, host = open_store(options), host_name(options.host)
     direction = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     given = read_fields({name: getattr(options, name) for name in _SETTINGS})
-    pasts = load(store, options.host, MOST_MEASUREMENTS)
+    pasts = load(store, options.host, MAX_MEASUREMENTS)
     fitting = [
         past
         for past in pasts
@@ -107,22 +107,22 @@ def _require_recent(history: _History, max_age_s: float) -> None:
 
 
 def _predictions(history: _History) -> dict[str, Prediction]:
-    """By metric, of those with enough values.
+    """Returns the predictions by metric, where there are enough values.
 
     Raises:
         UntrustworthyResult: the history is too small for an interval of the throughput.
     """
-    found = {name: predict(values) for name in _QUANTITIES if (values := history.values(name))}
-    if found["goodput"].low is None:
+    predictions = {name: predict(values) for name in _QUANTITIES if (values := history.values(name))}
+    if predictions["goodput"].low is None:
         raise _too_small(history, needed())
-    return {name: each for name, each in found.items() if each.low is not None}
+    return {name: each for name, each in predictions.items() if each.low is not None}
 
 
 def _back_tests(history: _History) -> dict[str, BackTest]:
-    found = {name: back_test(history.values(name)) for name in _QUANTITIES}
-    if found["goodput"] is None:
+    tests = {name: back_test(history.values(name)) for name in _QUANTITIES}
+    if tests["goodput"] is None:
         raise _too_small(history, needed() + 1)
-    return {name: each for name, each in found.items() if each}
+    return {name: each for name, each in tests.items() if each}
 
 
 def _too_small(history: _History, wanted: int) -> UntrustworthyResult:
@@ -135,7 +135,7 @@ def _too_small(history: _History, wanted: int) -> UntrustworthyResult:
 
 
 def _seconds(expected: Prediction, size_bytes: int) -> list[float]:
-    """How long a transfer takes: expected, at least, at most."""
+    """Returns how long a transfer takes: expected, at least, at most."""
     rates = (expected.value, expected.high or expected.value, expected.low or expected.value)
     return [size_bytes * 8 / rate for rate in rates]
 
@@ -178,7 +178,7 @@ def _print_tests(console: Console, history: _History, tests: Mapping[str, BackTe
 
 
 def _as_json(history: _History, expected: Mapping[str, Prediction], size_bytes: int | None) -> dict[str, Any]:
-    """The predictions as JSON: rates in bit/s, latencies in ms, the transfer in s."""
+    """Returns the predictions as JSON: rates in bit/s, latencies in ms, the transfer in s."""
     transfer = None
     if size_bytes:
         names = ("seconds", "low_s", "high_s")
@@ -192,8 +192,8 @@ def _as_json(history: _History, expected: Mapping[str, Prediction], size_bytes: 
 
 
 def _tests_json(history: _History, tests: Mapping[str, BackTest]) -> dict[str, Any]:
-    found = {name: {**asdict(test), "coverage": test.coverage} for name, test in tests.items()}
-    return {**_head_json(history), "back_tests": found}
+    back_tests = {name: {**asdict(test), "coverage": test.coverage} for name, test in tests.items()}
+    return {**_head_json(history), "back_tests": back_tests}
 
 
 def _head_json(history: _History) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def print_report(console: Console, result: PreflightResult) -> None:
 
 
 def _table(*headings: str) -> Table:
-    """A table that fits into 80 columns; a wider one would be cut off there."""
+    """Returns a table that fits into 80 columns; a wider one would be cut off there."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
@@ -72,7 +72,7 @@ def _transfers(result: PreflightResult) -> Table:
 
 
 def _phases(result: PreflightResult) -> Table:
-    """What came before the first byte and is not in the goodput."""
+    """Returns the phases before the first byte, which are not in the goodput."""
     table = _table("before it", "connect", "key exchange", "log-in", "first byte")
     for iteration in result.iterations:
         phases = iteration.phases

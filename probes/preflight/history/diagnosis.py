@@ -1,4 +1,4 @@
-"""What limits a transfer, and what would help, from what a measurement saw of its path."""
+"""The limit of a transfer and advice, from a measurement of its path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from probes.preflight.records import LimitedBy
 from probes.preflight.spec import MAX_STREAMS
 
 _NEAR_LIMIT = 0.7
-"""From this share of what a window allows, the window is taken for the limit: ramp and pauses account for the rest."""
+"""Fraction of a window's rate from which the window is the limit: ramp and pauses account for the rest."""
 
 _LOSS_FACTOR = 2.5
-"""Models of loss are right within a factor of about two (Padhye et al. 1998, figures 7 to 12)."""
+"""Tolerance of models of loss, which are right within a factor of about two (Padhye et al. 1998, figures 7 to 12)."""
 
 _MOSTLY = 50.0
-"""If a sender was held for this percentage of its busy time, what held it is the limit."""
+"""Percentage of a sender's busy time; what held it for longer is the limit."""
 
 _OUT_OF_ORDER = 0.5
-"""Percentage of packets out of order from which loss or reordering is likely; a single loss makes a window of them."""
+"""Percentage of packets out of order from which loss or reordering is likely; a single loss causes a window of them."""
 
 _QUEUED = 1.25
 _FIND_LOSS = "find where packets are lost: a dirty fibre, a shallow queue, or other traffic"
@@ -34,7 +34,7 @@ _ADVICE = {
 
 
 class Limit(StrEnum):
-    """What most likely limits the rate of a transfer."""
+    """The most likely limit of a transfer's rate."""
 
     CLIENT = "client"
     RATE = "rate limit"
@@ -50,8 +50,8 @@ class Diagnosis:
 
     Attributes:
         why: a sentence with the figures that show it.
-        advice: what would help, with numbers; may be empty.
-        figures: what was computed, by name: rates in bit/s, sizes in B, round trips in ms, loss as a share.
+        advice: measures that would help, with numbers; may be empty.
+        figures: computed figures by name: rates in bit/s, sizes in B, round trips in ms, loss as a share.
     """
 
     limit: Limit
@@ -71,8 +71,8 @@ def diagnose(past: PastMeasurement, best_bps: float, congestion_control: str = "
 
     Args:
         past: the measurement.
-        best_bps: what should be possible: the best that the path ever gave, or the rate that is needed.
-        congestion_control: of the sender, if that is this end.
+        best_bps: possible goodput: the best that the path ever gave, or the rate that is needed.
+        congestion_control: congestion control of the sender, if that is this end.
     """
     if not past.measures_path or past.goodput_bps is None:
         return _by_probe(past)
@@ -107,7 +107,7 @@ def _figures(past: PastMeasurement, best_bps: float, congestion_control: str) ->
 
 
 def _window_bytes(configuration: Mapping[str, Any]) -> float | None:
-    """The smallest configured window of a connection; Linux grants twice a buffer, and offers half of it."""
+    """Returns the smallest configured window of a connection; Linux grants twice a buffer, and offers half of it."""
     upload = configuration.get("direction") == "upload"
     names = ("send_buffer_bytes",) if upload else ("receive_buffer_bytes", "window_clamp_bytes", "ssh_window_bytes")
     return min((value for name in names if (value := configuration.get(name))), default=None)

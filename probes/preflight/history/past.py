@@ -1,4 +1,4 @@
-"""Stored measurements of a far end, as history, comparison and check see them."""
+"""Stored measurements of a far end, for history, comparison and check."""
 
 import re
 import statistics
@@ -21,10 +21,10 @@ _METRICS = (
     *("goodput", "rtt", "rtt_min", "connect", "first_byte", "mss", "send_buffer", "receive_buffer", "connections"),
     *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
 )
-_MOST = 1e15
-"""More than any rate in bit/s, and so little that sums of many are finite."""
+_MAX_VALUE = 1e15
+"""Bound of metrics: above any rate in bit/s, and low enough for finite sums."""
 
-_FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (so long ago)"
+_FORMS = "accepted forms: 2026-11-21, 2026-11-21T10:00, 7d (an age)"
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class PastMeasurement:
     """One stored measurement.
 
     Attributes:
-        host, target: the far end as it was typed, and as `USER@HOST:PORT`.
+        host, target: far end as it was typed, and as `USER@HOST:PORT`.
         configuration: the fields of its `TransferSpec` as JSON values.
-        goodputs_bps: of the iterations that measured the path; of all others if none did.
-        verdict: the worst of its iterations.
-        reasons: what limited iterations that did not measure the path.
+        goodputs_bps: goodputs of the iterations that measured the path; of all others if none did.
+        verdict: worst verdict of its iterations.
+        reasons: limits of iterations that did not measure the path.
         measures_path: whether at least one iteration did.
         route: the routers in one line; "" if it was not traced.
-        metrics: by name, the median over the iterations that `goodputs_bps` is from.
+        metrics: medians by name over the iterations of `goodputs_bps`.
     """
 
     run_id: str
@@ -73,7 +73,7 @@ class PastMeasurement:
 
     @classmethod
     def of(cls, run: PastRun) -> "PastMeasurement":
-        """The measurement that a run of the store is."""
+        """Reads a measurement from a run of the store."""
         of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
         used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)
@@ -97,12 +97,12 @@ class PastMeasurement:
 
 
 def _plausible(metrics: Mapping[str, float]) -> dict[str, float]:
-    """What a measurement can be; the store may hold runs that were imported from anywhere."""
-    return {name: value for name, value in metrics.items() if 0 <= value <= _MOST}
+    """Drops impossible values; the store may hold runs that were imported from anywhere."""
+    return {name: value for name, value in metrics.items() if 0 <= value <= _MAX_VALUE}
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
-    """The stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
+    """Returns the stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
 
     Raises:
         UsageError: the far end has no measurements at all (names those that have), or the range cannot be read.
@@ -120,7 +120,7 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
 
 
 def load_one(store: Store, run: str) -> PastMeasurement:
-    """One stored measurement by its run, or an unambiguous beginning of it.
+    """Returns one stored measurement by its run, or an unambiguous beginning of it.
 
     Raises:
         UsageError: there is none, or the run is of another scenario.
@@ -133,7 +133,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
 
 
 def host_name(text: str) -> str:
-    """The name under which a far end's measurements are stored: without user, an IPv6 address without brackets.
+    """Returns the name under which a far end's measurements are stored: without user, an IPv6 address without brackets.
 
     Raises:
         UsageError: it is not text.
@@ -147,12 +147,12 @@ def host_name(text: str) -> str:
 
 
 def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[PastMeasurement]:
-    """Those that measured the path under the same conditions as another, in their order."""
+    """Returns those that measured the path under the same conditions as another, in their order."""
     return [past for past in pasts if past.measures_path and past.goodputs_bps and past.conditions == to.conditions]
 
 
 def describe(configuration: Mapping[str, Any]) -> str:
-    """A configuration in a few words: direction, streams, and what differs from the default."""
+    """Returns a configuration in a few words: direction, streams, and what differs from the default."""
     streams = configuration.get("streams", 1)
     words = [str(configuration.get("direction", "?")), f"{streams} stream" + ("" if streams == 1 else "s")]
     for name, value in unusual(configuration).items():
@@ -161,19 +161,19 @@ def describe(configuration: Mapping[str, Any]) -> str:
 
 
 def changes(before: PastMeasurement, after: PastMeasurement) -> list[str]:
-    """How far end, configuration and route of two measurements differ, in words."""
-    found = [] if before.target == after.target else [f"far end: {before.target} became {after.target}"]
+    """Returns the differences of far end, configuration and route between two measurements, in words."""
+    differences = [] if before.target == after.target else [f"far end: {before.target} became {after.target}"]
     for name in dict.fromkeys([*before.configuration, *after.configuration]):
         old, new = before.configuration.get(name), after.configuration.get(name)
         if name not in NO_INFLUENCE and old != new:
-            found.append(f"{_label(name)}: {_value_text(name, old)} became {_value_text(name, new)}")
+            differences.append(f"{_label(name)}: {_value_text(name, old)} became {_value_text(name, new)}")
     if before.route and after.route and route_changed(before.route, after.route):
-        found.append("the route changed")
-    return found
+        differences.append("the route changed")
+    return differences
 
 
 def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime | None, datetime | None]:
-    """The moments at which a time range begins and ends; None where it is open.
+    """Returns the moments at which a time range begins and ends; None where it is open.
 
     It is `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d` (from now), or
     nothing; a date as UNTIL includes its day.

@@ -1,4 +1,4 @@
-"""What the next measurement of a path gives, predicted from those before it, and how good such predictions were."""
+"""Predictions of a path's next measurement from those before it, and the quality of such predictions."""
 
 import math
 import statistics
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 COVERAGE = 0.9
-"""Share of the intervals that contain the value they predict, unless told otherwise."""
+"""Default share of the intervals that contain the value they predict."""
 
 WINDOW = 60
-"""How many of the newest one-step errors give the interval."""
+"""Number of newest one-step errors that give the interval."""
 
 SMOOTHING = 0.3
 """Weight of the newest value in exponential smoothing."""
@@ -21,7 +21,7 @@ class Prediction:
 
     Attributes:
         low, high: its prediction interval; None if the history is too small for one.
-        count: how many values it is predicted from.
+        count: number of values behind the prediction.
     """
 
     value: float
@@ -32,13 +32,13 @@ class Prediction:
 
 @dataclass(frozen=True)
 class BackTest:
-    """Each value of a history predicted from those before it.
+    """Predictions of each value of a history from those before it.
 
     Attributes:
-        count: how many values were predicted with an interval.
-        held: how many of their intervals contained them.
-        width: the median of the intervals' highest value over their lowest.
-        errors: by rule, the median relative error of the same values: 0.1 is 10 %.
+        count: number of values that were predicted with an interval.
+        held: number of intervals that contained their value.
+        width: median ratio of the intervals' highest and lowest value.
+        errors: median relative error of the same values by rule: 0.1 is 10 %.
     """
 
     count: int
@@ -53,12 +53,12 @@ class BackTest:
 
 
 def needed(coverage: float = COVERAGE) -> int:
-    """How many values an interval needs: with fewer errors than 1 / (1 - coverage) - 1, conformal ones are infinite."""
+    """Returns how many values an interval needs: with fewer errors, conformal ones are infinite."""
     return math.ceil(coverage / (1 - coverage) - 1e-9) + 1
 
 
 def predict(values: Sequence[float], coverage: float = COVERAGE) -> Prediction:
-    """The next of some positive values (oldest first), with a prediction interval.
+    """Predicts the next of some positive values (oldest first), with a prediction interval.
 
     The expected value is found by exponential smoothing of the logarithms, one of the predictors that He, Dovrolis and
     Ammar recommend for the throughput of TCP (*On the Predictability of Large Transfer TCP Throughput*, 2005). The
@@ -83,7 +83,7 @@ def predict(values: Sequence[float], coverage: float = COVERAGE) -> Prediction:
 
 
 def _levels(logs: Sequence[float]) -> list[float]:
-    """The smoothed level after each value; it begins as a plain mean, in which the first value weighs no more."""
+    """Returns the smoothed level after each value; it begins as a plain mean."""
     levels = [logs[0]]
     for number, log in enumerate(logs[1:], start=2):
         levels.append(levels[-1] + max(SMOOTHING, 1 / number) * (log - levels[-1]))
@@ -95,11 +95,11 @@ RULES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "last value": lambda before: before[-1],
     "mean": statistics.fmean,
 }
-"""What a back-test compares: the prediction, and two rules that need no method."""
+"""Methods that a back-test compares: the prediction, and two simple rules."""
 
 
 def back_test(values: Sequence[float], coverage: float = COVERAGE) -> BackTest | None:
-    """Replays a history (oldest first); None if it is too short for a single interval and a value to try it on."""
+    """Replays a history (oldest first); returns None if it is too short for an interval and a value to test it."""
     start = needed(coverage)
     if len(values) <= start:
         return None

@@ -45,7 +45,7 @@ _VERDICTS = {LimitedBy.OK: Verdict.FAITHFUL, LimitedBy.RATE_LIMITED: Verdict.DEG
 
 
 def default_folder() -> Path:
-    """Where a user's measurements are stored: `$XDG_DATA_HOME/flightpath`, or `~/.local/share/flightpath`.
+    """Returns where a user's measurements are stored: `$XDG_DATA_HOME/flightpath`, or `~/.local/share/flightpath`.
 
     A relative `XDG_DATA_HOME` is ignored, as the XDG Base Directory Specification demands.
     """
@@ -64,13 +64,13 @@ class Recording:
     """Stores a measurement while it is made: an iteration survives the end of this process as soon as it was added.
 
     Args:
-        location: of the store, which is made if there is none.
-        target, spec: what is measured.
-        environment: of this machine (JSON values).
+        location: location of the store, which is made if there is none.
+        target, spec: target and specification of the measurement.
+        environment: environment of this machine (JSON values).
         command: the argument list that repeats it; this process's by default.
 
     Attributes:
-        run_id: of the run; "" until it begins, at the latest with the first iteration.
+        run_id: ID of the run; "" until it begins, at the latest with the first iteration.
 
     Raises:
         UsageError: the store cannot be used.
@@ -140,20 +140,8 @@ class Recording:
             self._store.finish_run(self.run_id, status)
 
 
-def store_result(result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None) -> str:
-    """Stores a whole measurement; returns the id of its run.
-
-    Raises:
-        UsageError: the store cannot be used.
-        StoreFailed: the store cannot be written.
-    """
-    recording = Recording(location, result.target, result.spec, environment=result.environment, command=command)
-    recording.finish(result)
-    return recording.run_id
-
-
 def load_result(store: Store, run: str) -> PreflightResult | None:
-    """A whole measurement; None if it was cut short, so that only its iterations are stored.
+    """Returns a whole measurement; None if it was cut short, so that only its iterations are stored.
 
     Raises:
         UsageError: there is no such run.
@@ -164,12 +152,12 @@ def load_result(store: Store, run: str) -> PreflightResult | None:
 
 
 def parameters_of(target: Target, spec: TransferSpec) -> dict[str, ParameterValue]:
-    """The columns of a table of results: host, direction, streams, and what differs from the default."""
+    """Returns the columns of a table of results: host, direction, streams, and what differs from the default."""
     return {"host": target.name, "direction": spec.direction, "streams": spec.streams, **unusual(asdict(spec))}
 
 
 def unusual(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with an influence that differ from the default, besides direction and streams."""
+    """Returns the settings with an influence that differ from the default, besides direction and streams."""
     defaults = asdict(TransferSpec())
     return {
         name: value
@@ -179,13 +167,13 @@ def unusual(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def route_changed(before: str, after: str) -> bool:
-    """Whether two routes, as lines with `*` for silent routers, differ in one that answered both times."""
+    """Returns whether two routes, as lines with `*` for silent routers, differ in one that answered both times."""
     pairs = zip(before.split(_HOP_SEPARATOR), after.split(_HOP_SEPARATOR), strict=False)
     return any(a != b and "*" not in (a, b) for a, b in pairs)
 
 
 def measurement_of(iteration: IterationResult, direction: Direction) -> Measurement:
-    """The metrics and series of an iteration.
+    """Returns the metrics and series of an iteration.
 
     Metrics: `goodput` (bit/s; missing if everything came at once), `rtt` and `rtt_min` (ms: median and minimum of the
     kernel's samples of all streams), `mss`, `send_buffer`, `receive_buffer` (B, of one connection), the times of the
@@ -216,13 +204,13 @@ def measurement_of(iteration: IterationResult, direction: Direction) -> Measurem
 
 
 def certificate_of(iteration: IterationResult) -> Certificate:
-    """Whether the goodput is the path's: `unusable` if client, cipher or disk were the limit; the reason says which."""
+    """Certifies whether the goodput is the path's: `unusable` if client, cipher or disk were the limit."""
     reasons = () if iteration.verdict is LimitedBy.OK else (f"{iteration.verdict}: {iteration.reason}",)
     return Certificate(_VERDICTS.get(iteration.verdict, Verdict.UNUSABLE), reasons)
 
 
 def limit_of(reasons: Sequence[str]) -> LimitedBy:
-    """The limit that a certificate's reasons begin with; one that is unknown is this machine, and not the path."""
+    """Returns the limit at the beginning of a certificate's reasons; an unknown one is this machine."""
     if not reasons:
         return LimitedBy.OK
     name = reasons[0].partition(":")[0]
@@ -238,7 +226,7 @@ def _round_trips(connections: Sequence[StreamResult], direction: Direction) -> d
 
 
 def _rtt_ms(sample: KernelSample, direction: Direction) -> float:
-    """The round-trip time of the half of the socket that moves the data: acknowledgements hardly see a queue."""
+    """Returns the round-trip time of the direction with the data: acknowledgements hardly see a queue."""
     return sample.rtt_ms if direction is Direction.UPLOAD else sample.receive_rtt_ms
 
 

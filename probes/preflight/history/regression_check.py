@@ -14,19 +14,19 @@ from results.statistics.estimates import students_t
 from results.statistics.robust import mad_scale, mann_whitney, weighted_quantile
 
 WINDOW = 60
-"""How many comparable measurements the newest is judged against."""
+"""Maximum number of comparable measurements before the newest."""
 
 MINIMUM = 8
-"""With fewer measurements nothing is judged: from seven, the spread itself is uncertain by a factor of two."""
+"""Minimum number of measurements to judge: from seven, the spread is uncertain by a factor of two."""
 
 RECENT = 4
-"""So many of the newest measurements are also judged together."""
+"""Number of newest measurements that are also judged together."""
 
 NEGLIGIBLE = 0.05
-"""A change by a smaller share is not reported, however steady the path used to be."""
+"""Smallest relative change that is reported, however steady the path used to be."""
 
 HALF_LIFE = 10.0
-"""For an expected duration, a measurement counts half as much as one that is so many measurements newer."""
+"""Half-life of a measurement's weight in a forecast, in newer measurements."""
 
 _CUT_OFF = 3.5
 _SMALL_SAMPLE = 7.0
@@ -38,7 +38,7 @@ _LARGEST_FACTOR = 1000.0
 
 
 class Standing(StrEnum):
-    """Where the newest measurement lies, compared with those before it."""
+    """Position of the newest measurement, compared with those before it."""
 
     WITHIN = "within"
     BELOW = "below"
@@ -52,9 +52,9 @@ class Judgement:
 
     Attributes:
         standing: unknown without enough history.
-        usual_bps: the median of those before it; None if there are none.
-        low_bps, high_bps: the range in which a single measurement is unremarkable; None without enough history.
-        count: how many comparable measurements there were before it.
+        usual_bps: median of those before it; None if there are none.
+        low_bps, high_bps: range in which a single measurement is unremarkable; None without enough history.
+        count: number of comparable measurements before it.
         together: whether only the last few together are remarkable, and not the newest alone.
     """
 
@@ -74,12 +74,12 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How long a transfer takes.
+    """The expected duration of a transfer.
 
     Attributes:
         low_s, high_s: the 95 % prediction interval; None if it is from a single value.
         rate_bps: the goodput behind the expectation.
-        basis: what it is computed from, in words.
+        basis: data behind the forecast, in words.
     """
 
     seconds: float
@@ -138,7 +138,7 @@ def _recent_standing(logs: Sequence[float]) -> Standing:
 
 
 def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: Sequence[float] = ()) -> Forecast:
-    """How long a transfer takes, from comparable measurements (oldest first) and the iterations of the newest.
+    """Returns how long a transfer takes, from comparable measurements (oldest first) and the iterations of the newest.
 
     The rate is the weighted median of the comparable goodputs; a measurement counts half as much as one that is
     `HALF_LIFE` measurements newer. Its 95 % prediction interval is the wider, on each side, of two: the range without
@@ -174,7 +174,7 @@ def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: S
 
 
 def _since_change(logs: Sequence[float], judgement: Judgement) -> int:
-    """How many of the newest measurements lie, without a gap, on the new side of the usual goodput."""
+    """Returns how many of the newest measurements lie, without a gap, on the new side of the usual goodput."""
     usual = math.log(judgement.usual_bps or judgement.today_bps)
     sides = (_side(each - usual, _NEGLIGIBLE_LOG) for each in reversed(logs))
     steps = (number for number, side in enumerate(sides) if side is not judgement.standing)

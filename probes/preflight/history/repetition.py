@@ -1,7 +1,7 @@
 """Repeating a measurement: with its settings, but never with the files and folders that its record names.
 
-A record may have been imported, or come from a store that several people share: what it names would be written to or
-read as the user who repeats it.
+A record may have been imported, or come from a shared store. The files that it names would be read or written with the
+rights of the user who repeats it.
 """
 
 import json
@@ -24,23 +24,23 @@ _NOTHING = (None, "", NULL_SINK)
 
 @dataclass(frozen=True)
 class Repetition:
-    """What is repeated of a run: `spec`; and what is not: the files and folders in `left_out`, by setting."""
+    """The settings of a run to repeat, and the files and folders that are left out, by setting."""
 
     run_id: str
     spec: TransferSpec
     left_out: Mapping[str, str]
 
     def announcement(self, named: Collection[str]) -> str:
-        """A line for the user, who has named files or folders for some settings."""
-        said = f"measuring as in {self.run_id}: {describe(asdict(self.spec))}, iterations {self.spec.iterations}"
+        """Returns a line for the user, who has named files or folders for some settings."""
+        text = f"measuring as in {self.run_id}: {describe(asdict(self.spec))}, iterations {self.spec.iterations}"
         missing = [f"{FILES_AND_FOLDERS[name]} {text}" for name, text in self.left_out.items() if name not in named]
         if not missing:
-            return said
-        return f"{said}; files and folders are not repeated, only those that you name are used: {', '.join(missing)}"
+            return text
+        return f"{text}; files and folders are not repeated, only those that you name are used: {', '.join(missing)}"
 
 
 def last_repetition(store: Store, host: str, direction: Direction, last: int) -> Repetition | None:
-    """What can be repeated of the newest measurement of a far end in a direction.
+    """Returns the repetition of a far end's newest measurement in a direction.
 
     Returns:
         None if there is none among the `last` ones, or if its settings are of another version.

@@ -11,12 +11,12 @@ RENO_CONSTANT = math.sqrt(3 / 2)
 
 
 def bdp_bytes(rate_bps: float, rtt_s: float) -> float:
-    """The bandwidth-delay product: the bytes in flight, and so the window, that keep a path busy."""
+    """Returns the bandwidth-delay product: the bytes in flight, and so the window, that keep a path busy."""
     return rate_bps * rtt_s / 8
 
 
 def window_limit_bps(window_bytes: float, rtt_s: float) -> float:
-    """The rate of one window per round trip: Equation 2 of the paper Net-Preflight Check.
+    """Returns the rate of one window per round trip: Equation 2 of the paper Net-Preflight Check.
 
     Its last form, bandwidth times RTT over latency, is the same with the bandwidth-delay product as the window.
 
@@ -27,7 +27,7 @@ def window_limit_bps(window_bytes: float, rtt_s: float) -> float:
 
 
 def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, constant: float = RENO_CONSTANT) -> float:
-    """The rate of a Reno connection under loss: MSS/RTT times C/sqrt(p), without timeouts and window limit.
+    """Returns the rate of a Reno connection under loss: MSS/RTT times C/sqrt(p), without timeouts and window limit.
 
     Source: Mathis, Semke, Mahdavi, Ott, *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, 1997.
 
@@ -46,7 +46,7 @@ def padhye_bps(
     acknowledged: int = 2,
     window_bytes: float = math.inf,
 ) -> float:
-    """The rate of a Reno connection under loss, with timeouts and window: PFTK, equation 33 (approximate model).
+    """Returns a Reno connection's rate under loss, with timeouts and window: PFTK, equation 33.
 
     Source: Padhye, Firoiu, Towsley, Kurose, *Modeling TCP Throughput: A Simple Model and its Empirical Validation*,
     1998. RFC 5348 uses the same with one packet per acknowledgement and a timeout of four round trips.
@@ -68,7 +68,7 @@ def padhye_bps(
 
 
 def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4, decrease: float = 0.7) -> float:
-    """The rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno.
+    """Returns the rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno.
 
     `scale` is CUBIC's constant C, in segments per s³; `decrease` is the factor by which a loss shrinks the window.
 
@@ -81,7 +81,7 @@ def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4
 
 
 def streams_for(rate_bps: float, stream_bps: float) -> int:
-    """How many streams of `stream_bps` each reach a rate.
+    """Returns how many streams of `stream_bps` each reach a rate.
 
     Source: Hacker, Athey, Noble, *The End-to-End Performance Effects of Parallel TCP Sockets on a Lossy Wide-Area
     Network*, 2002: the rates of streams add up as long as they do not congest the path themselves.

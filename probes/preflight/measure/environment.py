@@ -25,7 +25,7 @@ _SYSCTLS = (
 
 
 def environment() -> Mapping[str, Any]:
-    """Kernel, processors, network settings and library versions, as JSON values."""
+    """Returns kernel, processors, network settings and library versions, as JSON values."""
     return {
         **identity(),
         "host": socket.gethostname(),
@@ -40,7 +40,7 @@ def environment() -> Mapping[str, Any]:
 
 
 def now() -> str:
-    """The time in UTC, as results store it."""
+    """Returns the time in UTC, as results store it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

@@ -13,7 +13,7 @@ _SETUP_S = 30
 
 
 def command(address: Address, spec: TransferSpec, seconds: float) -> list[str]:
-    """The command that transfers in the same direction, with the same streams, time and socket options."""
+    """Returns the command that transfers in the same direction, with the same streams, time and socket options."""
     options = ["--client", address.host, "--port", str(spec.iperf3_port), "--json", f"-{address.version}"]
     options += ["--time", str(max(1, round(seconds))), "--parallel", str(spec.streams)]
     options += ["--reverse"] if spec.direction is Direction.DOWNLOAD else []

@@ -17,7 +17,7 @@ from probes.preflight.transfer.sinks import local_file
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _BUSY = 0.9
-"""A process that computes, waits for a processor or waits for its disk for this share of the time is the limit."""
+"""Fraction of the time from which a process is the limit by computing, waiting for a processor or its disk."""
 
 _AT_RATE = 0.95
 
@@ -108,7 +108,7 @@ def _slowest(phases: Sequence[Phases]) -> Phases:
 
 
 def limited_by(spec: TransferSpec, streams: Sequence[StreamResult], goodput_bps: float | None) -> tuple[LimitedBy, str]:
-    """What limited an iteration, and the figures behind it in words.
+    """Returns the limit of an iteration, and the figures behind it in words.
 
     A stream's process computes, waits for a processor, waits for a disk, or waits for the network. If less than a tenth
     of the time is left for the network, a faster path would not have helped. Then the disk is the limit if it took more
@@ -132,7 +132,7 @@ def limited_by(spec: TransferSpec, streams: Sequence[StreamResult], goodput_bps:
 
 
 def _busy_share(stream: StreamResult) -> float:
-    """The share of the time in which the stream's process did not wait for the network."""
+    """Returns the share of the time in which the stream's process did not wait for the network."""
     load = stream.load
     busy_s = load.cpu_s + load.queued_s + load.disk_s
     return busy_s / (busy_s + load.network_s) if busy_s + load.network_s > 0 else 0.0

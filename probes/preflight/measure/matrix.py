@@ -1,4 +1,4 @@
-"""Measurements between many sites: every pair, and never two at once that share an end."""
+"""Measurements between many sites: every pair, and never two in parallel that share an end."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Under which its measurements are stored."""
+        """Name under which its measurements are stored."""
         return "/".join(each.rpartition("@")[2] for each in self)
 
 
@@ -48,15 +48,15 @@ class Site:
 
     Args:
         name: `[USER@]HOST`, or `localhost` for this machine.
-        command: that starts `preflight` there, as in a shell.
-        ssh_config: a file to read instead of the user's.
+        command: shell command that starts `preflight` there.
+        ssh_config: configuration file instead of the user's.
     """
 
     def __init__(self, name: str, command: str, ssh_config: Path | None = None) -> None:
         self.name, self._command, self._ssh_config = name, command, ssh_config
         self._stack = contextlib.ExitStack()
 
-    def popen(self, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen:
+    def popen(self, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen[Any]:
         """Starts a probe there, which gets no input."""
         if self.name == HERE:
             argv = [project_python(), "-m", "probes.preflight", *argv]
@@ -66,7 +66,7 @@ class Site:
         self._stack.callback(_end, process)
         return process
 
-    def _over_ssh(self, argv: Sequence[str], kwargs: dict[str, Any]) -> subprocess.Popen:
+    def _over_ssh(self, argv: Sequence[str], kwargs: dict[str, Any]) -> subprocess.Popen[Any]:
         configuration = ["-F", str(self._ssh_config)] if self._ssh_config else []
         script = shlex.join(["sh", "-c", _REMOTE.format(command=f"{self._command} {shlex.join(argv)}")])
         ssh = [require("ssh"), *configuration, "-o", "BatchMode=yes", "--", self.name, script]
@@ -85,14 +85,14 @@ class Site:
 def measure_pairs(
     pairs: Sequence[Pair], spec: TransferSpec, *, command: str, ssh_config: Path | None, at_once: int
 ) -> Iterator[tuple[Pair, PreflightResult | FlightpathError]]:
-    """Measures each pair; as many at once as have no end in common. Closing the generator ends what still runs.
+    """Measures each pair, in parallel where no end is shared. Closing the generator ends what still runs.
 
     Args:
-        pairs: of which no two are the same.
-        spec: of each transfer.
-        command: that starts `preflight` on the first site of each pair.
-        ssh_config: as of `Site`.
-        at_once: most measurements at once.
+        pairs: distinct pairs.
+        spec: specification of each transfer.
+        command: command that starts `preflight` on the first site of each pair.
+        ssh_config: see `Site`.
+        at_once: maximum number of parallel measurements.
     """
     sites = {pair.source: Site(pair.source, command, ssh_config) for pair in pairs}
 
@@ -123,9 +123,9 @@ def in_turn(
     """Calls a function for each pair, in threads, never at the same time for two that share an end.
 
     Args:
-        pairs: in the order in which they are preferred.
+        pairs: pairs in the order of preference.
         measure: the function.
-        at_once: most calls at once.
+        at_once: maximum number of parallel calls.
         stop: makes running calls end, if the generator is closed early.
     """
     waiting, running = list(pairs), dict[Future[PreflightResult | FlightpathError], Pair]()
@@ -144,7 +144,7 @@ def in_turn(
             raise
 
 
-def _end(process: subprocess.Popen) -> None:
+def _end(process: subprocess.Popen[Any]) -> None:
     if process.poll() is None:
         end(process, grace_s=_CLEAN_UP_S)
 

@@ -16,8 +16,7 @@ from probes.preflight.ssh.session import Access, Session
 from probes.preflight.target import Target
 
 _KEEPALIVE_S = 15
-_SOCKET_OPTIONS = ("send_buffer_bytes", "receive_buffer_bytes", "window_clamp_bytes", "mss_bytes")
-_NOTE_MPTCP = "MPTCP was asked for, but the far end (or something on the way) speaks TCP only"
+_NOTE_MPTCP = "MPTCP was requested, but the far end (or something on the way) speaks TCP only"
 
 
 def measure(
@@ -40,15 +39,24 @@ def measure(
     on_progress(Status("connecting"))
     with contextlib.ExitStack() as stack:
         # The connection that prepares the others must not be slowed down by their options.
-        plain = dataclasses.replace(spec, **dict.fromkeys(_SOCKET_OPTIONS), mptcp=False)
+        plain = dataclasses.replace(
+            spec,
+            send_buffer_bytes=None,
+            receive_buffer_bytes=None,
+            window_clamp_bytes=None,
+            mss_bytes=None,
+            mptcp=False,
+        )
         control = stack.enter_context(Session(target, addresses, plain, access))
         control.transport.set_keepalive(_KEEPALIVE_S)
         notes = [f"its host key was added to {control.added_to}"] if control.added_to else []
         pool = stack.enter_context(ThreadPoolExecutor(2))
-        traced = [pool.submit(trace, control.address) for trace in (route.trace, route.path_mtu)] if spec.route else []
+        trace = pool.submit(route.trace, control.address) if spec.route else None
+        path_mtu = pool.submit(route.path_mtu, control.address) if spec.route else None
         plan = stack.enter_context(prepare(control, spec, on_progress, notes))
         on_progress(Status("tracing the route"))
-        found_route, mtu = [each.result() for each in traced] or (None, None)
+        traced_route = trace.result() if trace else None
+        mtu = path_mtu.result() if path_mtu else None
         iterations = []
         for number in range(1, spec.iterations + 1):
             iterations.append(iterate(number, control, spec, plan, on_progress))
@@ -67,7 +75,7 @@ def measure(
         iterations=tuple(iterations),
         started_at=started_at,
         file_bytes=plan.file_bytes,
-        route=found_route,
+        route=traced_route,
         path_mtu=mtu or iterations[-1].streams[0].connection.path_mtu,
         iperf3=by_iperf3,
         environment=environment(),

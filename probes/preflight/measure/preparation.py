@@ -21,7 +21,7 @@ _NOTE_SPARSE = "the remote file was made for the measurement and is sparse: the 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the streams transfer in every iteration.
+    """The files that the streams transfer in every iteration.
 
     Attributes:
         total: bytes of an iteration; None if only time ends it.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from probes.preflight.records import Hop, Route
 from probes.preflight.ssh.sockets import Address
 
-_MOST_HOPS = 30
+_MAX_HOPS = 30
 _LIMIT_S = 5.0
 _ATTEMPTS = 2
 _FIRST_PORT = 33434
@@ -81,12 +81,12 @@ class _Probe:
         self.socket = stack.enter_context(_udp_socket(target))
         self.socket.setsockopt(self._protocol.level, self._protocol.hop_limit, distance)
         # Each probe has a port of its own: many machines limit the errors that they send for a port.
-        self.socket.connect((target.host, _FIRST_PORT + attempt * _MOST_HOPS + distance))
+        self.socket.connect((target.host, _FIRST_PORT + attempt * _MAX_HOPS + distance))
         self._sent = time.monotonic()
         self.socket.send(bytes(32))
 
     def answer(self) -> _Answer | None:
-        """The ICMP error that has come, if any."""
+        """Returns the ICMP error that has come, if any."""
         with contextlib.suppress(OSError):
             error = _next_error(self.socket)
             rtt_ms = (time.monotonic() - self._sent) * 1e3
@@ -102,7 +102,7 @@ def trace(target: Address) -> Route:
     answers: dict[int, _Answer] = {}
     deadline = time.monotonic() + _LIMIT_S
     try:
-        for begin in range(1, _MOST_HOPS + 1, _AT_ONCE):
+        for begin in range(1, _MAX_HOPS + 1, _AT_ONCE):
             distances = range(begin, begin + _AT_ONCE)
             with contextlib.ExitStack() as stack:
                 probes = [
@@ -117,7 +117,7 @@ def trace(target: Address) -> Route:
 
 
 def path_mtu(target: Address) -> int | None:
-    """The largest packet that reaches an address unfragmented, in bytes; None if nothing answers.
+    """Returns the largest packet that reaches an address unfragmented, in bytes; None if nothing answers.
 
     As in RFC 1191 and RFC 8201: packets that must not be fragmented, smaller each time a router says what fits.
     """
@@ -137,7 +137,7 @@ def path_mtu(target: Address) -> int | None:
 
 
 def _try_size(prober: socket.socket, size: int, headers: int) -> int | None:
-    """The size if such a packet arrives, a smaller one if a router says so, None without an answer."""
+    """Returns the size if such a packet arrives, a smaller one if a router says so, None without an answer."""
     try:
         prober.send(bytes(size - headers))
     except OSError as error:
@@ -146,11 +146,11 @@ def _try_size(prober: socket.socket, size: int, headers: int) -> int | None:
     poller = select.poll()
     poller.register(prober, 0)
     while poller.poll(_RETRY_S * 1e3):
-        error = _next_error(prober)
-        if error and error.number == errno.ECONNREFUSED:
+        queued = _next_error(prober)
+        if queued and queued.number == errno.ECONNREFUSED:
             return size
-        if error and error.number == errno.EMSGSIZE and headers < error.information < size:
-            return error.information
+        if queued and queued.number == errno.EMSGSIZE and headers < queued.information < size:
+            return queued.information
     return None
 
 
@@ -202,7 +202,7 @@ def _next_error(prober: socket.socket) -> _Error | None:
 
 
 def _offender(address: bytes) -> str:
-    """The address in a struct sockaddr, or "" if there is none."""
+    """Returns the address in a struct sockaddr, or "" if there is none."""
     family = int.from_bytes(address[:2], sys.byteorder)
-    begin, end = {socket.AF_INET: (4, 8), socket.AF_INET6: (8, 24)}.get(family, (0, 0))
+    begin, end = {int(socket.AF_INET): (4, 8), int(socket.AF_INET6): (8, 24)}.get(family, (0, 0))
     return socket.inet_ntop(family, address[begin:end]) if end else ""

@@ -16,7 +16,7 @@ from probes.preflight.target import Target
 _SIGNATURES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")}
 """Signature algorithms by key type, where they are not named alike."""
 
-_KRL_BEGINS = b"SSHKRL\n\0"
+_KRL_MAGIC = b"SSHKRL\n\0"
 
 
 class HostKeyRefused(FlightpathError):
@@ -34,7 +34,7 @@ class KnownKey:
 
 
 def look_up(target: Target) -> list[KnownKey]:
-    """All keys that the target's known_hosts files have for it, also under hashed names and patterns."""
+    """Looks up all keys of the target in its known_hosts files, also under hashed names and patterns."""
     known = []
     for file in target.known_hosts_files:
         path = Path(file).expanduser()
@@ -48,17 +48,17 @@ def look_up(target: Target) -> list[KnownKey]:
 
 
 def preferred_algorithms(known: Sequence[KnownKey], available: Sequence[str]) -> list[str]:
-    """The host key algorithms to offer: first those of known keys, or a known host would show an unknown key."""
+    """Returns the host key algorithms to offer, those of known keys first: the host must show a known key."""
     first = [name for key in known for name in _SIGNATURES.get(key.kind, (key.kind,)) if name in available]
     return list(dict.fromkeys([*first, *available]))
 
 
 def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_files: Sequence[str] = ()) -> bool:
-    """Whether the host is known by this key; False if no key of it is known.
+    """Checks a host's key, and returns whether it is known; False if no key of the host is known.
 
     Args:
-        known: the keys of known_hosts.
-        revoked_keys_files: as in `Resolved`.
+        known: keys in known_hosts.
+        revoked_keys_files: see `Resolved`.
 
     Raises:
         HostKeyRefused: another key is known, or this one was revoked.
@@ -90,10 +90,10 @@ def _require_not_revoked(target: Target, key: PKey, file: Path) -> None:
         content = file.read_bytes()
     except OSError as error:
         raise HostKeyRefused(
-            f"{target.host}: whether its host key was revoked is unknown: {file}: {error.strerror}",
+            f"{target.host}: cannot check whether its host key was revoked: {file}: {error.strerror}",
             "RevokedHostKeys names this file in the configuration of SSH",
         ) from error
-    if content.startswith(_KRL_BEGINS):
+    if content.startswith(_KRL_MAGIC):
         with tempfile.NamedTemporaryFile("w", suffix=".pub") as public:
             public.write(f"{key.get_name()} {key.get_base64()}\n")
             public.flush()
@@ -125,7 +125,7 @@ def add(target: Target, key: PKey, *, hash_name: bool) -> str:
 
 
 def _known_name(target: Target) -> str:
-    """The name under which known_hosts has the host."""
+    """Returns the name under which known_hosts has the host."""
     if target.host_key_name:
         return target.host_key_name
     return target.host if target.port == 22 else f"[{target.host}]:{target.port}"

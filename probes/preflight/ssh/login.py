@@ -1,6 +1,7 @@
 """Log-in with the agent's keys, key files, or a password, in the order of ssh(1).
 
-A password or passphrase is asked for once, kept in memory for further connections, and never shown or stored.
+The user is prompted once for a password or passphrase. It is kept in memory for further connections, and never shown or
+stored.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from flightpath.errors import FlightpathError
 from probes.preflight.target import Target
 
 Ask = Callable[[str], str]
-"""Asks the user for a secret; gets what to call it."""
+"""Prompts the user for a secret, given its name."""
 
 _TRIES = 3
 _PASSWORD_METHODS = ("password", "keyboard-interactive")
@@ -37,7 +38,7 @@ class LoginRefused(FlightpathError):
 
 @dataclass(frozen=True)
 class Credential:
-    """What the far end accepted, so that further connections log in without trying and asking.
+    """The accepted credential, with which further connections log in directly.
 
     Attributes:
         kind: `agent`, `file`, one of the password methods, or `none`.
@@ -62,7 +63,7 @@ class Login:
         self._tried: list[str] = []
 
     def find(self) -> Credential:
-        """Tries the agent's keys, key files, then a password; returns what was accepted.
+        """Tries the agent's keys, key files, then a password; returns the accepted credential.
 
         Raises:
             LoginRefused: nothing was; says what was tried, and what the far end would accept.
@@ -80,7 +81,7 @@ class Login:
         raise self._refused(f"; it accepts {', '.join(methods)}")
 
     def use(self, credential: Credential) -> None:
-        """Logs in with what an earlier connection found.
+        """Logs in with the credential of an earlier connection.
 
         Raises:
             LoginRefused: it is not accepted any more.
@@ -90,7 +91,7 @@ class Login:
             return
         key = None
         if credential.kind == "agent":
-            key = next((key for found, key in self._agent_keys() if found.name == credential.name), None)
+            key = next((key for each, key in self._agent_keys() if each.name == credential.name), None)
         elif credential.kind == "file":
             key = _load_key(credential.name, credential.secret)
         if (key is None and credential.kind not in _PASSWORD_METHODS) or not self._accepts(credential, key):
@@ -122,31 +123,32 @@ class Login:
         return True
 
     def _answerer(self, secret: str) -> Callable[[str, str, list[tuple[str, bool]]], list[str]]:
-        """Answers keyboard-interactive's questions: one, which must be for the password."""
-        asked: list[str] = []
+        """Returns a callback that answers keyboard-interactive's only question, which must be for the password."""
+        prompts: list[str] = []
 
         def answer(_title: str, _instructions: str, questions: list[tuple[str, bool]]) -> list[str]:
-            asked.extend(question for question, _shown in questions)
-            if len(asked) > 1:
-                more = asked[-1].strip().rpartition("\n")[2]
+            prompts.extend(question for question, _shown in questions)
+            if len(prompts) > 1:
+                more = prompts[-1].strip().rpartition("\n")[2]
                 raise LoginRefused(f"{self._target}: it asks for more than a password ({more!r})", _ONLY_PASSWORDS)
             return [secret] * len(questions)
 
         return answer
 
     def _candidates(self, methods: Sequence[str]) -> Iterator[tuple[Credential, PKey | None]]:
-        """What to try in turn, with the key of each that has one."""
+        """Yields the credentials to try in turn, with their keys."""
         if "publickey" in methods:
             from_agent = list(self._agent_keys())
             yield from from_agent
             seen = {credential.name for credential, _ in from_agent}
             for path in filter(os.path.isfile, self._target.identity_files):
-                found = self._key_from_file(path)
-                if found and found[1].fingerprint not in seen:
-                    yield found
+                candidate = self._key_from_file(path)
+                if candidate and candidate[1].fingerprint not in seen:
+                    yield candidate
         method = next((method for method in _PASSWORD_METHODS if method in methods), None)
-        for _ in range(_TRIES if method and self._ask else 0):
-            yield Credential(method, secret=self._ask(f"password of {self._target}")), None
+        if method and self._ask:
+            for _ in range(_TRIES):
+                yield Credential(method, secret=self._ask(f"password of {self._target}")), None
 
     def _agent_keys(self) -> Iterator[tuple[Credential, PKey]]:
         wanted = self._public_keys() if self._target.identities_only else None
@@ -191,7 +193,7 @@ class Login:
 
 
 def _agent_keys(path: str) -> tuple[PKey, ...]:
-    """The keys of the agent behind a socket; none if there is no agent, as in ssh(1)."""
+    """Returns the keys of the agent behind a socket; none if there is no agent, as in ssh(1)."""
     if path == "none":
         return ()
     connection, agent = socket.socket(socket.AF_UNIX), AgentSSH()
@@ -204,7 +206,7 @@ def _agent_keys(path: str) -> tuple[PKey, ...]:
 
 
 def _load_key(path: str, passphrase: str | None) -> PKey:
-    """Loads a private key, with its certificate if there is one beside it.
+    """Loads a private key, with its certificate if there is one in its folder.
 
     Raises:
         PasswordRequiredException: it has a passphrase, and none was given.

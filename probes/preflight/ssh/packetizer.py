@@ -106,7 +106,7 @@ class BulkPacketizer(Packetizer):
         return kind, None
 
     def _next(self) -> tuple[int, Message | None]:
-        """The next packet's type and message; None instead of the message if a consumer got it."""
+        """Returns the next packet's type and message; None instead of the message if a consumer got it."""
         self._await_bytes(4)
         begin = self._begin
         length = int.from_bytes(self._buffer[begin : begin + 4], "big")

@@ -25,7 +25,7 @@ class RemoteFolder:
 
     Args:
         sftp: a session that is used for nothing else.
-        parent: where to make the folder; "" is where the session starts.
+        parent: folder in which to make it; "" is the session's initial folder.
 
     Attributes:
         may_exist: whether it was made, or the answer to that request is unknown.
@@ -55,11 +55,11 @@ class RemoteFolder:
                 f"no temporary folder can be made at the far end in {where}: {reason(error)}",
                 "--remote-folder names another place; or name a REMOTE_FILE that exists",
             ) from error
-        with contextlib.suppress(*TRANSPORT_ERRORS):  # they can stay; whatever is wrong is told by the next request
+        with contextlib.suppress(*TRANSPORT_ERRORS):  # they can stay; the next request reports what is wrong
             self._remove_stale()
 
     def file(self, number: int) -> str:
-        """The path of a stream's file in it."""
+        """Returns the path of a stream's file in it."""
         return f"{self.path}/stream-{number:02d}"
 
     def make_file(self, number: int, size: int) -> bool:
@@ -85,7 +85,7 @@ class RemoteFolder:
             raise self.write_error(f"a file of {size} bytes cannot be made: {reason(error)}") from error
 
     def write_error(self, message: str) -> MeasurementFailed:
-        """The error for a write that failed, with the free space on the disk."""
+        """Returns the error for a write that failed, with the free space on the disk."""
         free = None
         with contextlib.suppress(*TRANSPORT_ERRORS):
             free = self._sftp.free_bytes(self.path)

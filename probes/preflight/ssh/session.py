@@ -24,7 +24,7 @@ from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 
 TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError, UnicodeError)
-"""What paramiko raises when the far end refuses something, answers nonsense, or the connection breaks."""
+"""Exceptions of paramiko if the far end refuses something or answers nonsense, or the connection breaks."""
 
 _ATTRIBUTE_BYTES = {
     SFTPAttributes.FLAG_SIZE: 8,
@@ -33,23 +33,23 @@ _ATTRIBUTE_BYTES = {
     SFTPAttributes.FLAG_AMTIME: 8,
 }
 
-MOST_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
-"""How much of a folder is listed, and for how long."""
+MAX_ENTRIES, LISTING_LIMIT_S = 10_000, 10.0
+"""Limits of listing a folder: number of entries, and seconds."""
 
-_COMMON_REQUEST = 32 * 1024
+_COMMON_REQUEST_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
 class Access:
-    """How to get past the host key and the log-in.
+    """Verification of the host key, and log-in.
 
     Attributes:
         accept_new_host_key: accept the key of an unknown host, and add it to known_hosts.
         hash_names: hash the names that are added there.
-        ask: for passphrases and passwords; None never asks.
-        revoked_keys_files: of host keys that are refused.
+        ask: callback that prompts for passphrases and passwords; None never prompts.
+        revoked_keys_files: files of host keys that are refused.
         expected_key: fingerprint of the host key that an earlier connection has checked; replaces known_hosts.
-        credential: what an earlier connection has found; replaces trying.
+        credential: credential that an earlier connection found; no others are tried.
     """
 
     accept_new_host_key: bool = False
@@ -64,15 +64,15 @@ class Sftp(SFTPClient):
     """paramiko's SFTP client with two of OpenSSH's extensions (its file PROTOCOL, sections 4.6 and 4.8)."""
 
     def limits(self) -> tuple[int, int]:
-        """The largest reads and writes that the far end serves, in bytes; without the extension, what all can do."""
+        """Returns the far end's largest reads and writes, in bytes; without the extension, the common minimum."""
         reply = self._extension("limits@openssh.com")
         if reply is None:
-            return _COMMON_REQUEST, _COMMON_REQUEST
+            return _COMMON_REQUEST_BYTES, _COMMON_REQUEST_BYTES
         _packet, read, write, _handles = (reply.get_int64() for _ in range(4))
-        return read or _COMMON_REQUEST, write or _COMMON_REQUEST
+        return read or _COMMON_REQUEST_BYTES, write or _COMMON_REQUEST_BYTES
 
     def free_bytes(self, folder: str) -> int | None:
-        """How much this user may still write on the disk of a folder; None without the extension."""
+        """Returns the free space for this user on the disk of a folder, in bytes; None without the extension."""
         reply = self._extension("statvfs@openssh.com", folder or ".")
         if reply is None:
             return None
@@ -80,7 +80,7 @@ class Sftp(SFTPClient):
         return fragment * available
 
     def first_entries(self, folder: str) -> list[SFTPAttributes]:
-        """The entries of a folder, but no more than `MOST_ENTRIES`, and none that come late: a far end may never end.
+        """Lists a folder up to `MAX_ENTRIES` and a time limit, because a far end may never end.
 
         Raises:
             OSError, EOFError, SSHException, SFTPError: the folder cannot be listed.
@@ -89,12 +89,12 @@ class Sftp(SFTPClient):
         deadline = time.monotonic() + LISTING_LIMIT_S
         _kind, reply = self._request(CMD_OPENDIR, folder)
         handle = reply.get_binary()
-        while len(entries) < MOST_ENTRIES and time.monotonic() < deadline:
+        while len(entries) < MAX_ENTRIES and time.monotonic() < deadline:
             try:
                 _kind, reply = self._request(CMD_READDIR, handle)
             except EOFError:
                 break
-            for _ in range(min(reply.get_int(), MOST_ENTRIES - len(entries))):
+            for _ in range(min(reply.get_int(), MAX_ENTRIES - len(entries))):
                 name, description = reply.get_text(), reply.get_text()
                 _require_whole_attributes(reply)
                 entry = SFTPAttributes._from_msg(reply, name, description)
@@ -122,13 +122,13 @@ class Session:
     """A connection that has logged in. As a context manager, it is closed at the end of the block.
 
     Attributes:
-        address: that answered, to which all further connections go.
-        connect_s, key_exchange_s, authentication_s: as in `records.Phases`.
+        address: address that answered, to which all further connections go.
+        connect_s, key_exchange_s, authentication_s: see `records.Phases`.
         added_to: the file to which the host key was added; "" if it was known.
     """
 
     def __init__(self, target: Target, addresses: Sequence[Address], spec: TransferSpec, access: Access) -> None:
-        """Connects.
+        """Connects to the far end and logs in.
 
         Raises:
             HostKeyRefused: the host's key is unknown, changed or revoked.
@@ -165,15 +165,15 @@ class Session:
         self.transport.close()
 
     def reconnected(self) -> "Session":
-        """Another connection to the same machine, without looking up, trying or asking for anything again."""
+        """Opens another connection to the same machine, with the known address and credential."""
         return Session(self.target, self._addresses, self._spec, self.access_for_streams())
 
     def access_for_streams(self) -> Access:
-        """How further connections get in: with this one's host key and credential, without asking."""
+        """Returns the access of further connections: this one's host key and credential, without prompts."""
         return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
-        """An SFTP session on a channel of its own.
+        """Opens an SFTP session on a channel of its own.
 
         Raises:
             MeasurementFailed: the far end offers none.
@@ -196,7 +196,7 @@ class Session:
             ) from error
 
     def facts(self) -> SocketFacts:
-        """The connection's properties."""
+        """Returns the connection's properties."""
         connection, info = self.connection, tcp_info.read(self.connection)
         local, remote = connection.getsockname(), connection.getpeername()
         upload = self._spec.direction is Direction.UPLOAD
@@ -234,7 +234,7 @@ class Session:
             self.host_key: PKey = self.transport.get_remote_server_key()
         except IncompatiblePeer as error:
             raise MeasurementFailed(
-                f"{where}: no agreement on how to encrypt: {error}", "choose another --cipher, for example aes128-ctr"
+                f"{where}: no common encryption: {error}", "choose another --cipher, for example aes128-ctr"
             ) from error
         except TRANSPORT_ERRORS as error:
             if "banner" in str(error):
@@ -242,17 +242,17 @@ class Session:
             raise MeasurementFailed(f"{where}: the key exchange failed: {reason(error)}") from error
 
     def _check_host_key(self, access: Access, known: Sequence[host_keys.KnownKey]) -> None:
-        found = self.host_key.fingerprint
+        fingerprint = self.host_key.fingerprint
         if access.expected_key is not None:
-            if found != access.expected_key:
+            if fingerprint != access.expected_key:
                 raise host_keys.HostKeyRefused(
-                    f"{self.target.host}: two connections got different host keys: {access.expected_key} and {found}",
+                    f"{self.target.host}: its host key changed: first {access.expected_key}, now {fingerprint}",
                     "several machines may share the name: measure one of them by its address",
                 )
         elif not host_keys.check(self.target, self.host_key, known, access.revoked_keys_files):
             if not access.accept_new_host_key:
                 raise host_keys.HostKeyRefused(
-                    f"{self.target.host}: its host key is unknown: {self.host_key.get_name()} {found}",
+                    f"{self.target.host}: its host key is unknown: {self.host_key.get_name()} {fingerprint}",
                     "check the fingerprint with the machine's administrator, then add --accept-new-host-key",
                 )
             self.added_to = host_keys.add(self.target, self.host_key, hash_name=access.hash_names)
@@ -281,10 +281,10 @@ def _require_whole_attributes(reply: Message) -> None:
 
 
 def _number(data: bytes) -> int:
-    """The first four bytes, of which missing ones are zeros, as paramiko reads them."""
+    """Returns the first four bytes, of which missing ones are zeros, as paramiko reads them."""
     return int.from_bytes(data[:4].ljust(4, b"\0"), "big")
 
 
 def reason(error: Exception) -> str:
-    """A transport's error in words: EOFError has none."""
+    """Returns a transport's error in words: EOFError has none."""
     return str(error) or "the connection was closed"

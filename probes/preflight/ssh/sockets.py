@@ -36,19 +36,19 @@ class Address:
 
 
 def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
-    """All addresses of a name, in the order in which to try them.
+    """Returns all addresses of a name, in the order in which to try them.
 
     Raises:
         MeasurementFailed: the name has none, or none of this family.
     """
     try:
-        found = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         version = "" if family is Family.ANY else f" of IPv{family}"
         reason = error.strerror if isinstance(error, socket.gaierror) else str(error)
         raise MeasurementFailed(f"{host}: no address{version} is known for this name: {reason}") from error
     # A link-local address keeps its interface in this form: fe80::1%eth0.
-    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], at[1]) for kind, _, _, _, at in found)
+    return tuple(Address(kind, socket.getnameinfo(at, _NUMERIC)[0], port) for kind, _, _, _, at in results)
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:
@@ -77,7 +77,7 @@ def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.so
 
 
 def sample(connection: socket.socket) -> KernelSample | None:
-    """TCP_INFO now, on CLOCK_MONOTONIC, as a record; None if the connection is closed."""
+    """Returns TCP_INFO now, on CLOCK_MONOTONIC, as a record; None if the connection is closed."""
     try:
         info = tcp_info.read(connection)
     except OSError:
@@ -105,7 +105,7 @@ def sample(connection: socket.socket) -> KernelSample | None:
 
 
 def path_mtu(connection: socket.socket) -> int | None:
-    """The kernel's path MTU of this connection in bytes, if it has one."""
+    """Returns the kernel's path MTU of this connection in bytes, if it has one."""
     v6 = connection.family == socket.AF_INET6
     try:
         return connection.getsockopt(socket.IPPROTO_IPV6 if v6 else socket.IPPROTO_IP, _IPV6_MTU if v6 else _IP_MTU)
@@ -117,7 +117,7 @@ def path_mtu(connection: socket.socket) -> int | None:
 
 
 def congestion_control(connection: socket.socket) -> str:
-    """The algorithm of this end."""
+    """Returns the algorithm of this end."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from probes.preflight.records import Interval
 
-_MOST_POINTS = 4096
+_MAX_POINTS = 4096
 _SPACING_NS = 5_000_000
 
 
@@ -24,17 +24,17 @@ class TransferCurve:
 
     @property
     def first_ns(self) -> int:
-        """When the first bytes came."""
+        """Time of the first bytes."""
         return self.times_ns[0]
 
     @property
     def last_ns(self) -> int:
-        """When the last byte came."""
+        """Time of the last byte."""
         return self.times_ns[-1]
 
     @property
     def first_bytes(self) -> int:
-        """How many bytes came at the first moment."""
+        """Number of bytes at the first moment."""
         return self.totals[0]
 
     @property
@@ -43,7 +43,7 @@ class TransferCurve:
         return self.totals[-1]
 
     def at(self, time_ns: float) -> float:
-        """The bytes that had come by a moment, interpolated between two points."""
+        """Returns the bytes that had come by a moment, interpolated between two points."""
         if time_ns < self.first_ns:
             return 0.0
         index = bisect_right(self.times_ns, time_ns) - 1
@@ -59,7 +59,7 @@ class CurveRecorder:
 
     Attributes:
         total: bytes so far.
-        last_ns: when the last of them came; 0 before the first.
+        last_ns: time of the last of them; 0 before the first.
     """
 
     def __init__(self) -> None:
@@ -79,17 +79,17 @@ class CurveRecorder:
         self._times.append(now_ns)
         self._totals.append(self.total)
         self._due = now_ns + self._spacing
-        if len(self._times) >= _MOST_POINTS:
+        if len(self._times) >= _MAX_POINTS:
             del self._times[1::2], self._totals[1::2]
             self._spacing *= 2
 
     @property
     def first_ns(self) -> int:
-        """When the first bytes came; 0 before."""
+        """Time of the first bytes; 0 before them."""
         return self._times[0] if self._times else 0
 
     def curve(self) -> TransferCurve | None:
-        """The curve up to now; None if nothing came."""
+        """Returns the curve up to now; None if nothing came."""
         if not self._times:
             return None
         before = len(self._times) - (self._times[-1] == self.last_ns)  # the last point replaces one of the same moment
@@ -114,7 +114,7 @@ def aggregate(curves: Sequence[TransferCurve], interval_s: float) -> Aggregate:
     """Combines the streams of one iteration, of which each, and so at least one, has moved something.
 
     The goodput is that of the time in which every stream had had its first byte and none its last: before and after it,
-    fewer streams than were asked for share the path. The bytes that came with a stream's first were sent before.
+    fewer streams than requested share the path. The bytes that came with a stream's first were sent before.
     """
     begin, end = min(each.first_ns for each in curves), max(each.last_ns for each in curves)
     all_begun, first_ended = max(each.first_ns for each in curves), min(each.last_ns for each in curves)
@@ -131,7 +131,7 @@ def aggregate(curves: Sequence[TransferCurve], interval_s: float) -> Aggregate:
 
 
 def intervals(curves: Sequence[TransferCurve], begin_ns: int, end_ns: int, interval_s: float) -> tuple[Interval, ...]:
-    """The bytes of all curves in each interval; the rest at the end belongs to the last whole one.
+    """Returns the bytes of all curves in each interval; the rest at the end belongs to the last whole one.
 
     The first includes what came with the first byte, so that the intervals add up to the total.
     """

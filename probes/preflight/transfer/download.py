@@ -1,6 +1,6 @@
-"""One stream of a download: reads are requested far ahead, so that the path stays full and no round trip is waited for.
+"""One stream of a download: reads are requested far ahead, so that the path stays full.
 
-The number of bytes requested ahead is bounded and nothing that arrives is kept, so memory does not grow with the file.
+The read-ahead is bounded and nothing that arrives is kept, so memory does not grow with the file.
 """
 
 import threading
@@ -15,10 +15,10 @@ from probes.preflight.transfer.stream import EOF, Part, Requests, Stream
 
 _READ = 5
 _WINDOW_ADJUST = b"\x5d"
-_MOST_REQUESTS_AT_ONCE = 256
+_MAX_REQUESTS_AT_ONCE = 256
 _LARGEST_ADJUSTMENT = 1024 * 1024
 _REFILL_BELOW = 0.75
-"""As soon as less than this share of what may be requested ahead is pending, more is requested."""
+"""Fraction of the read-ahead below which more is requested."""
 
 
 class Download(Stream):
@@ -78,15 +78,15 @@ class Download(Stream):
             message.add_int(self._channel.remote_chanid)
             message.add_int(size)
             self._channel.transport._send_user_message(message)
-        requests = []
-        while len(requests) < _MOST_REQUESTS_AT_ONCE and (wanted := self._next_wanted()):
+        requests: list[bytes] = []
+        while len(requests) < _MAX_REQUESTS_AT_ONCE and (wanted := self._next_wanted()):
             self._sent += wanted[1]
             requests.append(self._request(_READ, *wanted))
         if requests:
             self._channel.sendall(b"".join(requests))
 
     def _next_wanted(self) -> tuple[int, int] | None:
-        """Offset and length of the next read, if one is due."""
+        """Returns offset and length of the next read, if one is due."""
         if self._again:
             return self._again.pop()
         if self._outstanding > 0 and self._outstanding + self._request_size > self._ahead:

@@ -17,7 +17,7 @@ from probes.preflight.transfer import starter, worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
-"""From ten connections that have not logged in yet, sshd drops some at random (MaxStartups 10:30:100)."""
+"""Maximum of connections that log in; sshd drops some at random from ten (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
 
@@ -80,7 +80,7 @@ class WorkerPool:
             FlightpathError: the error of the first that failed.
         """
         for pipe in self._pipes:
-            with contextlib.suppress(OSError):  # if the process has died, reading from the pipe tells
+            with contextlib.suppress(OSError):  # if the process has died, reading from the pipe reports it
                 pipe.send(None)
         totals = [0] * len(self._jobs)
         running = set(range(len(self._jobs)))
@@ -110,13 +110,14 @@ class WorkerPool:
         self._processes.append(process)
 
     def _messages(self, indices: set[int]) -> list[tuple[int, Any]]:
-        """The next messages of these processes, by index; raises a message that is an error."""
-        pipes = {self._pipes[index]: index for index in indices}
+        """Returns the next messages of these processes, by index; raises a message that is an error."""
+        ready = wait([self._pipes[index] for index in indices], timeout=1)
         messages = []
-        for pipe in wait(list(pipes), timeout=1):
-            index = pipes[pipe]
+        for index in indices:
+            if self._pipes[index] not in ready:
+                continue
             try:
-                message = pipe.recv()
+                message = self._pipes[index].recv()
             except (EOFError, ConnectionResetError):
                 raise self._death(index) from None
             if isinstance(message, FlightpathError):

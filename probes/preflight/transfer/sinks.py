@@ -1,4 +1,4 @@
-"""Where downloaded bytes go: nowhere, or a local file that gets its name when it is complete."""
+"""Sinks of downloaded bytes: none, or a local file that gets its name when it is complete."""
 
 import contextlib
 import errno
@@ -17,7 +17,7 @@ class Sink:
     """Discards bytes.
 
     Attributes:
-        disk_ns: how long writing has waited for the disk; processor time does not count.
+        disk_ns: time that writing has waited for the disk, without processor time.
     """
 
     disk_ns = 0
@@ -64,7 +64,7 @@ class FileSink(Sink):
 
 @contextmanager
 def local_file(name: str, size: int) -> Iterator[str]:
-    """A path to write a download to during the block; at its end the complete file gets its name.
+    """Yields a path to write a download to during the block; at its end the complete file gets its name.
 
     Devices and pipes are written to directly. If the block fails, nothing is left.
 
@@ -93,7 +93,7 @@ def local_file(name: str, size: int) -> Iterator[str]:
 
 
 def _new_file(path: Path) -> tuple[int, Path | None]:
-    """Makes a file beside a path, without a name if possible: then it ends with this process, however that ends."""
+    """Makes a file in the folder of a path, without a name if possible: then it vanishes with this process."""
     flags = os.O_WRONLY | os.O_CLOEXEC
     with contextlib.suppress(OSError):
         return os.open(path.parent, flags | os.O_TMPFILE, 0o666), None

@@ -14,13 +14,13 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.transfer.curve import CurveRecorder
 
 _REQUESTS_PER_SECOND = 100
-"""With a rate limit requests are made as small as this needs, so that the limit holds in short intervals too."""
+"""Minimum request rate under a rate limit, so that it holds in short intervals, too."""
 
-_SMALLEST_REQUEST = 512
+_MIN_REQUEST_BYTES = 512
 OK, EOF = 0, 1
 _DATA, _STATUS = 103, 101
 _HEAD = 9  # length, type, request id
-_LONGEST_STATUS = 64 * 1024
+_MAX_STATUS_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Part:
     """The work of one stream: a part of a remote file.
 
     Attributes:
-        begin, end: in bytes from the file's beginning.
+        begin, end: offsets from the file's beginning, in bytes.
         total: bytes to move; if more than the part has, it is moved repeatedly; None means until it is stopped.
     """
 
@@ -41,12 +41,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Requests:
-    """How a stream requests reads or writes.
+    """Limits of a stream's read or write requests.
 
     Attributes:
-        size_bytes: of one request, at most.
-        ahead_bytes: requested and not yet answered, at most.
-        rate_bps: bits per second, at most; None for no limit.
+        size_bytes: maximum size of one request.
+        ahead_bytes: maximum of bytes requested and not yet answered.
+        rate_bps: maximum of bits per second; None for no limit.
     """
 
     size_bytes: int
@@ -58,10 +58,10 @@ class Stream(ABC):
     """Moves a part of a remote file over one SFTP channel, which it has for itself.
 
     Attributes:
-        recorder: of the bytes that were moved and confirmed.
-        started_ns: when `start` was called.
+        recorder: recorder of the bytes that were moved and confirmed.
+        started_ns: time when `start` was called.
         ended: set when everything was moved, the stream was stopped, or it failed.
-        failure: why it failed, or None.
+        failure: error that ended it, or None.
     """
 
     def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
@@ -73,7 +73,7 @@ class Stream(ABC):
         self._request_size = requests.size_bytes
         if self._rate_bps is not None:
             wanted = int(self._rate_bps / 8 / _REQUESTS_PER_SECOND)
-            self._request_size = max(_SMALLEST_REQUEST, min(self._request_size, wanted))
+            self._request_size = max(_MIN_REQUEST_BYTES, min(self._request_size, wanted))
         self._parser = ReplyParser(self._data_begins, self._data, self._status)
         self._pending: dict[int, tuple[int, int]] = {}
         self._next_id, self._requested, self._position = 0, 0, part.begin
@@ -108,17 +108,17 @@ class Stream(ABC):
 
     @abstractmethod
     def _status(self, request: int, code: int, text: str) -> None:
-        """The reply to a request that carries no data."""
+        """Handles the reply to a request that carries no data."""
 
     def _data_begins(self, request: int, size: int) -> None:
-        """The reply to a request that carries data, which `_data` gets."""
+        """Handles the beginning of a reply with data, which `_data` gets."""
         raise MeasurementFailed("the far end answered a write with data")
 
     def _data(self, view: memoryview) -> None:  # noqa: B027 (an upload gets none)
-        """A piece of the data."""
+        """Handles a piece of the data."""
 
     def _next_range(self, size: int) -> tuple[int, int] | None:
-        """Offset and length of the next request of at most `size` bytes; None if all has been requested."""
+        """Returns offset and length of the next request of at most `size` bytes; None if all has been requested."""
         size = min(size, self.part.end - self._position)
         if self.part.total is not None:
             size = min(size, self.part.total - self._requested)
@@ -132,7 +132,7 @@ class Stream(ABC):
         return offset, size
 
     def _request(self, kind: int, offset: int, size: int, payload: int = 0) -> bytes:
-        """An SFTP request for a range of the file, without its payload, and notes that it is pending."""
+        """Returns an SFTP request for a range of the file, without its payload, and notes that it is pending."""
         self._pending[self._next_id] = offset, size
         length = 1 + 4 + 4 + len(self._file.handle) + 8 + 4 + payload
         head = struct.pack(">IBII", length, kind, self._next_id, len(self._file.handle))
@@ -149,9 +149,9 @@ class ReplyParser:
     """Parses the byte stream of an SFTP channel (draft-ietf-secsh-filexfer-02, section 7), without assembling messages.
 
     Args:
-        on_data_begin: gets the request's id and the number of data bytes that follow.
-        on_data: gets these bytes, in pieces.
-        on_status: gets the request's id, the status code and its text.
+        on_data_begin: callback with the request's id and the number of data bytes that follow.
+        on_data: callback with these bytes, in pieces.
+        on_status: callback with the request's id, the status code and its text.
     """
 
     def __init__(
@@ -189,13 +189,13 @@ class ReplyParser:
             at += taken
 
     def _head_size(self) -> int:
-        """The length of the head as far as it is known: it includes all of a status, and the length of data."""
+        """Returns the length of the head as far as it is known: it includes all of a status, and the length of data."""
         if len(self._head) < _HEAD:
             return _HEAD
         length, kind = struct.unpack_from(">IB", self._head)
         if kind == _DATA:
             return _HEAD + 4
-        if kind != _STATUS or not 9 <= length <= _LONGEST_STATUS:
+        if kind != _STATUS or not 9 <= length <= _MAX_STATUS_BYTES:
             raise SSHException(f"the far end answered with SFTP message {kind} of {length} bytes")
         return 4 + length
 

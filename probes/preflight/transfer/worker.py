@@ -28,16 +28,16 @@ from probes.preflight.transfer.stream import Part, Requests, Stream
 from probes.preflight.transfer.upload import Upload
 
 _AMPLE_WINDOW_BYTES = 128 * 1024 * 1024
-"""Default of SSH's window of a stream, and of what is requested ahead: 10 Gb/s over 100 ms."""
+"""Default SSH window of a stream, and limit of the read-ahead: 10 Gb/s over 100 ms."""
 
 _UPLOAD_WINDOW_BYTES = 2 * 1024 * 1024
 
 _FIRST_AHEAD_BYTES = 4 * 1024 * 1024
-"""Requested ahead at first. The far end's sshd keeps in memory what was requested and does not fit into its socket, and
-becomes slow if that is much more than the path holds."""
+"""Initial read-ahead. The far end's sshd keeps in memory what does not fit into its socket, and becomes slow if
+that is much more than the path holds."""
 
 _AHEAD_OF_PATH = 4
-"""Requested ahead, as a multiple of what is in flight: the flight itself, as much in the socket's buffer behind it
+"""Read-ahead as a multiple of the data in flight: the flight itself, as much in the socket's buffer behind it
 (Linux: twice the congestion window), and twice that while the congestion window still doubles."""
 
 _PROGRESS_S = 0.2
@@ -60,8 +60,8 @@ class StreamReport:
     """One stream of a process, when it has ended. Times are on CLOCK_MONOTONIC.
 
     Attributes:
-        curve: None if nothing came.
-        connection: at the end.
+        curve: bytes over time; None if nothing came.
+        connection: properties of the connection at the end.
     """
 
     number: int
@@ -74,10 +74,10 @@ class StreamReport:
 
 
 def work(pipe: Connection, job: Job) -> None:
-    """Main function of a process: connects, opens all files, and transfers.
+    """Runs a worker process: connects, opens all files, and transfers.
 
-    It sends None when it is ready, waits for an answer, then sends how many bytes its streams have moved, again and
-    again, and at the end their reports; or an error at any time.
+    It sends None when it is ready and waits for an answer. Then it sends the number of bytes moved, repeatedly, and at
+    the end the streams' reports; or an error at any time.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the probe handles Ctrl-C
     try:
@@ -126,7 +126,7 @@ class _Worker:
         return tuple(self._report(stream, session_s, facts, load) for stream in streams)
 
     def _used_s(self) -> tuple[float, ...]:
-        """The time, and what this process has used up to now: processor, queue for it, cipher and disk, in seconds."""
+        """Returns the time, and this process's use of processor, run queue, cipher and disk, in seconds."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         cipher_ns, disk_ns = self._packetizer.cipher_ns, sum(sink.disk_ns for sink in self._sinks)
         return time.monotonic(), used.ru_utime + used.ru_stime, _queued_s(), cipher_ns / 1e9, disk_ns / 1e9
@@ -179,7 +179,7 @@ class _Worker:
                 raise stream.failure
 
     def _extend_ahead(self, streams: list[Stream], now: float) -> None:
-        """Once per round trip, lets streams request further ahead if the path holds more than was known."""
+        """Lets streams request further ahead, once per round trip, if the path holds more than was known."""
         with contextlib.suppress(OSError):  # closed; noticed elsewhere
             rtt_s = read_tcp_info(self._session.connection).rtt_us / 1e6
             before, total_before = self._last_look or (now, 0)
@@ -242,7 +242,7 @@ def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
 
 
 def _queued_s() -> float:
-    """How long the threads of this process were ready to run without a processor (/proc/PID/task/TID/schedstat)."""
+    """Returns how long this process's threads waited for a processor (/proc/PID/task/TID/schedstat)."""
     total_ns = 0
     for thread in Path(f"/proc/{os.getpid()}/task").iterdir():
         with contextlib.suppress(OSError, IndexError):

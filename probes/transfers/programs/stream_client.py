@@ -47,7 +47,7 @@ def read(streams: list[socket.socket], settings: dict[str, Any]) -> dict[str, An
         ready = selector.select((end - now) / 1e9)
         now = time.monotonic_ns()
         for key, _ in ready:
-            received = key.fileobj.recv_into(buffer)
+            received = streams[key.data].recv_into(buffer)
             if received == 0:
                 raise ConnectionError("the server closed the connection")
             totals[key.data] += received

@@ -22,7 +22,7 @@ PRINTED = {
 pytestmark = pytest.mark.timeout(300)
 
 
-def skip_without_lab(file: Path) -> None:
+def skip_without_uml(file: Path) -> None:
     if VIRTUAL in file.read_text().replace('\\"', '"') and not has_uml_kernel():
         pytest.skip("it measures in virtual time: make uml-kernel")
 
@@ -36,7 +36,7 @@ def skip_without_lab(file: Path) -> None:
     ],
 )
 def test_a_script_runs_and_prints_what_it_found(name, tmp_path):
-    skip_without_lab(EXAMPLES / name)
+    skip_without_uml(EXAMPLES / name)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, str(EXAMPLES / name)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -52,7 +52,7 @@ def test_each_example_is_tested():
 @pytest.mark.starts_kernels
 def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path, monkeypatch):
     file = EXAMPLES / "first_steps.ipynb"
-    skip_without_lab(file)
+    skip_without_uml(file)
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     monkeypatch.setenv("JUPYTER_PATH", f"{sys.prefix}/share/jupyter")
     notebook = nbformat.read(file, as_version=4)

@@ -21,7 +21,7 @@ from tests.support.uml import require_uml_kernel, shared_folder, uml_kernels, un
 
 pytestmark = pytest.mark.starts_kernels
 
-RUN = [sys.executable, "-m", "machines", "run"]
+RUN = [sys.executable, "-m", "execution", "run"]
 NETWORK = """
 ip link add left type veth peer name right
 unshare -n sleep infinity & peer=$!
@@ -51,7 +51,7 @@ def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_pat
     done = run("sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere), options=("--results", str(results)))
     assert (done.returncode, done.stdout, done.stderr) == (7, "it's  two\n", "0\n")
     assert (results / "kept").read_text() == "it's  two\n"
-    assert not elsewhere.exists(), "what the command wrote there was to be gone with the lab"
+    assert not elsewhere.exists(), "what the command wrote there was to be gone with the virtual-time kernel"
 
 
 def test_virtual_time_passes_at_once_and_real_time_does_not():
@@ -118,7 +118,7 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
         process.wait()
     assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
     assert "had not ended after 5 s" in said or how != "time limit"
-    wait_until(lambda: not uml_kernels(results), "the end of the lab", 10)
+    wait_until(lambda: not uml_kernels(results), "the end of the virtual-time kernel", 10)
     wait_until(lambda: not shared.exists(), "its shared folder to go", 10)
 
 
@@ -145,7 +145,7 @@ def test_the_memory_of_a_lab_that_was_killed_is_no_number():
         with KernelMemory(pid, kernel.find().symbols) as memory:
             assert memory.virtual_ns() > 0
             os.kill(pid, signal.SIGKILL)
-            wait_until(lambda: shared_folder(pid) is None, "the lab to end", 10)
+            wait_until(lambda: shared_folder(pid) is None, "the virtual-time kernel to end", 10)
             for read in (memory.virtual_ns, memory.running_task):
                 with pytest.raises(ProcessLookupError):
                     read()

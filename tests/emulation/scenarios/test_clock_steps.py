@@ -1,4 +1,7 @@
-"""The time of day is set during a load: rates stay true, and the cell is unusable. Only a lab has a clock to set."""
+"""The time of day is set during a load: rates stay true, and the cell is unusable.
+
+Only a virtual-time kernel has a clock to set.
+"""
 
 import threading
 import time

@@ -42,7 +42,7 @@ def is_begun(folder: Path) -> bool:
 
 
 def is_at_work(worker: subprocess.Popen) -> bool:
-    """Whether a lab runs below it."""
+    """Whether a virtual-time kernel runs below it."""
     return any("rootfstype=hostfs" in process.command_line for process in descendants(worker.pid))
 
 

@@ -49,7 +49,7 @@ def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     wait_until(lambda: cells(store) >= 1, "the first cell", 120)
     process.send_signal(ended_by)
     assert process.wait(60) == (130 if ended_by is signal.SIGINT else -signal.SIGKILL)
-    wait_until(lambda: not uml_kernels(folder), "the end of the labs", 60)
+    wait_until(lambda: not uml_kernels(folder), "the end of the virtual-time kernels", 60)
     (interrupted,) = store.runs()
     wait_until(lambda: state_of(CHEAPEST, store).next is Next.RESUME, "a run to resume", 30)
     before = store.cells(interrupted.run_id)

@@ -124,7 +124,7 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
         process.wait()
     assert process.returncode == 130, said
     assert "continue with --resume" in said
-    wait_until(lambda: not uml_kernels(tmp_path), "the end of the lab", 5)
+    wait_until(lambda: not uml_kernels(tmp_path), "the end of the virtual-time kernel", 5)
     (record,) = Store.open(tmp_path).runs()
     assert (record.status, record.clock) == (RunStatus.INTERRUPTED, Clock.VIRTUAL)
     done = subprocess.run(

@@ -82,7 +82,7 @@ def short_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[NamespaceHost]:
+def host() -> Iterator[NamespaceHost]:
     with NamespaceHost() as host:
         yield host
 
@@ -101,8 +101,8 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def exam(lab) -> Iterator[ExamService]:
-    with short_folder() as path, ExamService(lab, lab, ADDRESS, ADDRESS, path / "exam", students=STUDENTS) as service:
+def exam(host) -> Iterator[ExamService]:
+    with short_folder() as path, ExamService(host, host, ADDRESS, ADDRESS, path / "exam", students=STUDENTS) as service:
         yield service
 
 
@@ -125,8 +125,8 @@ def processes_that_mention(text):
     return [pid for pid, words in command_lines().items() if text in " ".join(words)]
 
 
-def test_a_whole_session_shows_every_page_and_moves_about_11_kb_a_request(lab, exam, fresh_students):
-    browsers = [Browser(lab) for _ in range(5)]
+def test_a_whole_session_shows_every_page_and_moves_about_11_kb_a_request(host, exam, fresh_students):
+    browsers = [Browser(host) for _ in range(5)]
     answered = [marker for number in QUESTIONS for marker in (f"Question {number} of 8", "Answer saved")]
     for browser in browsers:
         student = next(fresh_students)
@@ -147,8 +147,8 @@ def test_a_whole_session_shows_every_page_and_moves_about_11_kb_a_request(lab, e
     assert {saved.choice for saved in exam.saved_answers() if saved.account == student.account} == {"A"}
 
 
-def test_an_acknowledged_answer_is_in_the_database_once_with_the_last_choice(lab, exam, fresh_students):
-    browser, student = Browser(lab), next(fresh_students)
+def test_an_acknowledged_answer_is_in_the_database_once_with_the_last_choice(host, exam, fresh_students):
+    browser, student = Browser(host), next(fresh_students)
     browser.log_in(student)
     for choice in "ADC":
         status, text = browser.ask("POST", "/questions/3/answer", choice=choice)
@@ -164,15 +164,15 @@ def test_an_acknowledged_answer_is_in_the_database_once_with_the_last_choice(lab
     ("account", "code"),
     [("student00001", "0" * 32), ("nobody", "0" * 32), ("", ""), ("a\0", "x"), ("<script>alert(1)</script>", "x")],
 )
-def test_wrong_credentials_are_refused(lab, exam, account, code):
-    browser = Browser(lab)
+def test_wrong_credentials_are_refused(host, exam, account, code):
+    browser = Browser(host)
     status, text = browser.ask("POST", "/login", account=account, code=code)
     assert status == 401 and "Unauthorized" in text and not browser.cookie
     assert f"There is no account {account!r}" in html.unescape(text) and "<script>" not in text
 
 
-def test_without_a_session_of_its_own_a_browser_is_shown_nothing(lab, exam, fresh_students):
-    browser = Browser(lab)
+def test_without_a_session_of_its_own_a_browser_is_shown_nothing(host, exam, fresh_students):
+    browser = Browser(host)
     assert {browser.ask("GET", path)[0] for path in ("/questions", "/questions/1", "/result")} == {401}
     browser.log_in(next(fresh_students))
     rules = browser.answer.getheader("Set-Cookie")
@@ -201,17 +201,17 @@ def test_without_a_session_of_its_own_a_browser_is_shown_nothing(lab, exam, fres
         ("GET", "/result", {}, 409),
     ],
 )
-def test_what_makes_no_sense_gets_an_error_page(lab, exam, method, path, form, status):
-    browser = Browser(lab)
+def test_what_makes_no_sense_gets_an_error_page(host, exam, method, path, form, status):
+    browser = Browser(host)
     browser.log_in(list(students(60, seed=1))[-1])
     got, text = browser.ask(method, path, **form)
     assert got == status
     assert "<h1" in text and "Back to the questions" in text
 
 
-def test_no_answer_is_saved_after_a_submission_that_came_at_the_same_time(lab, exam, fresh_students):
+def test_no_answer_is_saved_after_a_submission_that_came_at_the_same_time(host, exam, fresh_students):
     student = next(fresh_students)
-    browsers = [Browser(lab) for _ in range(9)]
+    browsers = [Browser(host) for _ in range(9)]
     for browser in browsers:
         browser.log_in(student)
 
@@ -236,10 +236,10 @@ def test_cpu_time_is_known_per_component_and_none_runs_as_root(exam):
         assert Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0] != "0"
 
 
-def test_many_students_at_once_wait_but_none_is_lost(lab, exam):
+def test_many_students_at_once_wait_but_none_is_lost(host, exam):
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    browsers = [Browser(lab) for _ in range(STUDENTS)]
+    browsers = [Browser(host) for _ in range(STUDENTS)]
     for browser, student in zip(browsers, students(STUDENTS, seed=1), strict=True):
         body = urlencode({"account": student.account, "code": student.code}).encode()
         browser.socket.sendall(b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
@@ -252,7 +252,7 @@ def kill(service, daemon):
     """Kills a part of the examination, which notices it."""
     os.kill(daemon.pid, signal.SIGKILL)
     daemon._process.wait()
-    with pytest.raises(MeasurementFailed, match=r"lab ended by SIGKILL: .*; its log ends:"):
+    with pytest.raises(MeasurementFailed, match=r"host ended by SIGKILL: .*; its log ends:"):
         service.check()
 
 
@@ -293,15 +293,15 @@ def test_an_application_that_cannot_reach_the_database_says_so_in_a_sentence(spa
     assert "Traceback" not in str(caught.value)
 
 
-def test_a_page_of_somebody_else_on_the_port_does_not_count_as_an_answer(lab, exam, folder):
-    second = Nginx(lab, ADDRESS, folder / "second", exam.folder / "application" / "exam.sock")
-    with pytest.raises(StartFailed, match="nginx on lab ended with exit code 1"), second:
+def test_a_page_of_somebody_else_on_the_port_does_not_count_as_an_answer(host, exam, folder):
+    second = Nginx(host, ADDRESS, folder / "second", exam.folder / "application" / "exam.sock")
+    with pytest.raises(StartFailed, match="nginx on host ended with exit code 1"), second:
         pass
 
 
-def test_a_taken_port_is_a_clear_error_and_leaves_nothing(lab, exam, folder):
-    with pytest.raises(StartFailed, match=r"(?s)PostgreSQL on lab .*Address already in use.*port may be taken"):
-        ExamService(lab, lab, ADDRESS, ADDRESS, folder / "exam", students=2, port=8081).__enter__()
+def test_a_taken_port_is_a_clear_error_and_leaves_nothing(host, exam, folder):
+    with pytest.raises(StartFailed, match=r"(?s)PostgreSQL on host .*Address already in use.*port may be taken"):
+        ExamService(host, host, ADDRESS, ADDRESS, folder / "exam", students=2, port=8081).__enter__()
     assert processes_that_mention(str(folder)) == []
     assert not (folder / "exam" / "postgres" / "cluster").exists()
 
@@ -310,7 +310,7 @@ def test_when_nginx_cannot_start_the_others_are_stopped(spare, folder):
     with spare.socket() as taken:
         taken.bind((ADDRESS, 8082))
         taken.listen()
-        with pytest.raises(StartFailed, match=r"nginx on lab ended with exit code 1"):
+        with pytest.raises(StartFailed, match=r"nginx on host ended with exit code 1"):
             ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, port=8082).__enter__()
     assert processes_that_mention(str(folder)) == []
 

@@ -1,4 +1,4 @@
-"""When a lab is ended because its clock stands still."""
+"""When the virtual-time kernel is ended because its clock stands still."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from flightpath.errors import MeasurementFailed
 LIMIT_S = 10.0
 
 
-class Lab:
-    """What the watch reads of a lab; the test sets it."""
+class Uml:
+    """Stands for a virtual-time kernel: what the watch reads of it, set by the test."""
 
     def __init__(self) -> None:
         self.real_s = self.computed_s = self.virtual_s = 0.0
@@ -21,34 +21,34 @@ class Lab:
 
 
 @pytest.fixture
-def lab(monkeypatch) -> Lab:
-    found = Lab()
+def uml(monkeypatch) -> Uml:
+    found = Uml()
     monkeypatch.setattr(inspection.time, "monotonic", lambda: found.real_s)
     return found
 
 
-def pass_time(lab: Lab, watch: StandstillWatch, real_s: float, share: float, virtual_rate: float = 0.0) -> None:
-    """Real time, of which the lab gets a share of a processor."""
+def pass_time(uml: Uml, watch: StandstillWatch, real_s: float, share: float, virtual_rate: float = 0.0) -> None:
+    """Real time, of which the virtual-time kernel gets a share of a processor."""
     for _ in range(round(real_s * 4)):
-        lab.real_s, lab.computed_s = lab.real_s + 0.25, lab.computed_s + 0.25 * share
-        lab.virtual_s += 0.25 * share * virtual_rate
+        uml.real_s, uml.computed_s = uml.real_s + 0.25, uml.computed_s + 0.25 * share
+        uml.virtual_s += 0.25 * share * virtual_rate
         watch.check()
 
 
-def test_a_program_that_computes_for_longer_than_the_limit_is_named(lab):
+def test_a_program_that_computes_for_longer_than_the_limit_is_named(uml):
     with pytest.raises(MeasurementFailed, match="'spin' computed for 10 s"):
-        pass_time(lab, StandstillWatch(lab, LIMIT_S), LIMIT_S + 3, share=1.0)
+        pass_time(uml, StandstillWatch(uml, LIMIT_S), LIMIT_S + 3, share=1.0)
 
 
-def test_a_busy_machine_gives_the_lab_more_time(lab):
-    watch = StandstillWatch(lab, LIMIT_S)
-    pass_time(lab, watch, 9 * LIMIT_S, share=0.1)
+def test_a_busy_machine_gives_the_kernel_more_time(uml):
+    watch = StandstillWatch(uml, LIMIT_S)
+    pass_time(uml, watch, 9 * LIMIT_S, share=0.1)
     with pytest.raises(MeasurementFailed):
-        pass_time(lab, watch, 3 * LIMIT_S, share=0.1)
+        pass_time(uml, watch, 3 * LIMIT_S, share=0.1)
 
 
-def test_a_clock_that_moves_and_a_lab_without_work_are_left_alone(lab):
-    watch = StandstillWatch(lab, LIMIT_S)
-    pass_time(lab, watch, 5 * LIMIT_S, share=1.0, virtual_rate=0.2)
-    lab.task = Task(0, "swapper", is_idle=True)
-    pass_time(lab, watch, 5 * LIMIT_S, share=1.0)
+def test_a_clock_that_moves_and_a_kernel_without_work_are_left_alone(uml):
+    watch = StandstillWatch(uml, LIMIT_S)
+    pass_time(uml, watch, 5 * LIMIT_S, share=1.0, virtual_rate=0.2)
+    uml.task = Task(0, "swapper", is_idle=True)
+    pass_time(uml, watch, 5 * LIMIT_S, share=1.0)

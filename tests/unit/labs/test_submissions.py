@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import UsageError
-from labs.grading.submissions import MOST_BYTES, MOST_FILES, HandedIn, copy, find
+from labs.grading.submissions import MAX_BYTES, MAX_FILES, HandedIn, copy, find
 
 IDENTITY = json.dumps({"lab": 2, "student": "anna", "course": ""})
 
@@ -65,9 +65,9 @@ def test_an_archive_cannot_write_outside(tmp_path):
 @pytest.mark.parametrize(
     "members",
     [
-        {"bomb": "0" * (MOST_BYTES + 1)},
-        {f"part{number}": "0" * (MOST_BYTES // 4) for number in range(5)},
-        {f"file{number}": "" for number in range(MOST_FILES)},
+        {"bomb": "0" * (MAX_BYTES + 1)},
+        {f"part{number}": "0" * (MAX_BYTES // 4) for number in range(5)},
+        {f"file{number}": "" for number in range(MAX_FILES)},
     ],
     ids=["one large file", "several", "too many"],
 )

@@ -17,33 +17,33 @@ def test_a_path_that_becomes_slower_is_found():
         meeting = ["-F", str(sshd.client_configuration), "--batch"]
         code, _ = preflight("check", "dtn", *meeting, "--measure", "--transfer", "nothing")
         assert code == 2 and not MEMORY.exists(), "asked wrongly: nothing is measured"
-        code, told = preflight("dtn", "--time", "1s", "--no-route", *meeting, "--json")
+        code, stdout = preflight("dtn", "--time", "1s", "--no-route", *meeting, "--json")
         assert code == 0
-        first = json.loads(told)["run"]
+        first = json.loads(stdout)["run"]
         for number in range(1, MINIMUM):
-            code, told = preflight("check", "dtn", "--measure", *meeting, "--json")
-            found = json.loads(told)
+            code, stdout = preflight("check", "dtn", "--measure", *meeting, "--json")
+            found = json.loads(stdout)
             assert (code, found["verdict"], found["history"]["count"]) == (0, "unknown", number)
 
-        code, told = preflight("check", "dtn", "--measure", *meeting, "--transfer", "1GB", "--json")
-        found = json.loads(told)
+        code, stdout = preflight("check", "dtn", "--measure", *meeting, "--transfer", "1GB", "--json")
+        found = json.loads(stdout)
         assert (code, found["verdict"]) == (0, "within")
         assert 0.8 * RATE_BPS < found["transfer"]["rate_bps"] < RATE_BPS
         assert found["limit"]["limit"] == "bottleneck", found["limit"]
 
         testbed.link("h1", 0).change(bandwidth_bps=SLOWER_BPS)
-        code, told = preflight("check", "dtn", "--measure", *meeting, "--transfer", "1GB", "--json")
-        found = json.loads(told)
+        code, stdout = preflight("check", "dtn", "--measure", *meeting, "--transfer", "1GB", "--json")
+        found = json.loads(stdout)
         assert (code, found["verdict"]) == (1, "below")
         assert -0.6 < found["history"]["change"] < -0.4
         assert 8e9 / SLOWER_BPS < found["transfer"]["seconds"] < 8e9 / (0.8 * SLOWER_BPS)
 
         again, told_again = preflight("check", "dtn", "--no-measure", "--transfer", "1GB", "--json")
         assert again == 1 and json.loads(told_again)["today"]["run"] == found["today"]["run"]
-        code, told = preflight("history", "dtn")
-        assert code == 0 and told.count("-preflight-") == MINIMUM + 2
-        code, told = preflight("compare", first, found["today"]["run"])
-        assert code == 0 and "cannot be told" in told, "one iteration each"
+        code, stdout = preflight("history", "dtn")
+        assert code == 0 and stdout.count("-preflight-") == MINIMUM + 2
+        code, stdout = preflight("compare", first, found["today"]["run"])
+        assert code == 0 and "cannot be told" in stdout, "one iteration each"
 
         sshd.known_hosts.write_text("")
         code, _ = preflight("check", "dtn", "--measure", *meeting)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.preflight.history.recording import store_result
 from probes.preflight.spec import TransferSpec
-from tests.support.preflight_made_up import measurement
+from tests.support.preflight_made_up import measurement, store_result
 from tests.support.ssh_far_end import Done, FarEnd, in_this_process
 
 KEPT = "what the user wrote\n"

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
-from probes.preflight.history.recording import store_result
 from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
-from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, upload
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, store_result, upload
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 
@@ -33,8 +32,8 @@ def test_history_shows_what_each_measurement_was(tmp_path, ask):
     store_result(measurement([9e8, 8e8], at=day(0)), tmp_path)
     store_result(measurement([5e8], at=day(1), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
     store_result(measurement([2e9], at=day(2), spec=TransferSpec(streams=4), way=route("10.9.9.9")), tmp_path)
-    code, told, _ = ask("history", f"me@{HOST}")
-    first, second, third = (line for line in told.splitlines() if "-preflight-" in line)
+    code, stdout, _ = ask("history", f"me@{HOST}")
+    first, second, third = (line for line in stdout.splitlines() if "-preflight-" in line)
     assert code == 0
     assert "850Mbit/s" in first and "800Mbit/s to 900Mbit/s" in first and "ok" in first and "3 hops" in first
     assert "client-limited" in second and "same" in second
@@ -42,10 +41,10 @@ def test_history_shows_what_each_measurement_was(tmp_path, ask):
 
 
 def test_history_shows_the_newest_and_counts_the_rest(steady, ask):
-    code, told, _ = ask("history", HOST, "--last", "5")
-    assert (code, told.count("-preflight-")) == (0, 5)
-    assert "2026-11-12" in told and "2026-11-07" not in told
-    assert "the newest 5 measurements of 12" in told
+    code, stdout, _ = ask("history", HOST, "--last", "5")
+    assert (code, stdout.count("-preflight-")) == (0, 5)
+    assert "2026-11-12" in stdout and "2026-11-07" not in stdout
+    assert "the newest 5 measurements of 12" in stdout
 
 
 @pytest.mark.parametrize(
@@ -56,15 +55,15 @@ def test_a_foreign_record_with_other_types_is_shown(tmp_path, ask, configuration
     run = store.begin_run("preflight", {"host": HOST, "configuration": configuration}, {}, ["x"])
     certificate = Certificate(Verdict.UNUSABLE, ("the moon was full",))
     store.record(run, CellResult(Cell({}), Measurement({"goodput": Metric(1e9, "bit/s")}), certificate), 1)
-    code, told, _ = ask("history", HOST)
-    assert code == 0 and run in told
+    code, stdout, _ = ask("history", HOST)
+    assert code == 0 and run in stdout
     assert ask("check", HOST)[0] in (2, 4)
 
 
 def test_history_for_programs(tmp_path, ask):
     run = store_result(measurement([9e8, 8e8, 7e8]), tmp_path)
-    code, told, _ = ask("history", HOST, "--json")
-    (found,) = json.loads(told)["measurements"]
+    code, stdout, _ = ask("history", HOST, "--json")
+    (found,) = json.loads(stdout)["measurements"]
     assert (code, found["run"], found["verdict"], found["route_changed"]) == (0, run, "ok", False)
     assert found["goodput"] == {"value": 8e8, "unit": "bit/s", "low": 7e8, "high": 9e8}
     assert found["configuration"]["streams"] == 1
@@ -74,11 +73,11 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
     spec = TransferSpec(remote_file=f"/data/{ESCAPES}")
     store_result(measurement([9e8], host=ESCAPES, spec=spec, way=route(ESCAPES)), tmp_path)
     for words in (("history", ESCAPES), ("check", ESCAPES, "--transfer", "1TB"), ("compare", ESCAPES, ESCAPES)):
-        code, told, said = ask(*words)
-        assert code == 0 and r"\x1b[31m[red]\x07\r\u202e" in told
-        assert not set(told + said) & set("\x1b\x07\r\u202e")
-    code, told, said = ask("history", f"no{ESCAPES}")
-    assert code == 2 and not set(told + said) & set("\x1b\x07\r\u202e")
+        code, stdout, stderr = ask(*words)
+        assert code == 0 and r"\x1b[31m[red]\x07\r\u202e" in stdout
+        assert not set(stdout + stderr) & set("\x1b\x07\r\u202e")
+    code, stdout, stderr = ask("history", f"no{ESCAPES}")
+    assert code == 2 and not set(stdout + stderr) & set("\x1b\x07\r\u202e")
     assert json.loads(ask("history", ESCAPES, "--json")[1])["host"] == ESCAPES
 
 
@@ -110,8 +109,8 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
 )
 def test_what_cannot_be_answered_is_a_usage_error(steady, ask, words, complaint):
     before = (steady / DATABASE_NAME).read_bytes()
-    code, told, said = ask(*words)
-    assert (code, told) == (2, "") and complaint in said
+    code, stdout, stderr = ask(*words)
+    assert (code, stdout) == (2, "") and complaint in stderr
     assert (steady / DATABASE_NAME).read_bytes() == before
 
 
@@ -134,8 +133,8 @@ def test_a_damaged_store_is_no_answer_of_a_check(steady, ask, monkeypatch):
     database.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
     assert ask("check", HOST)[0] == 2
     monkeypatch.setattr("results.store.sqlite.READ_WHOLE_BYTES", 0)
-    code, told, said = ask("check", HOST)
-    assert code in (2, 4) and told == "" and "is damaged" in said
+    code, stdout, stderr = ask("check", HOST)
+    assert code in (2, 4) and stdout == "" and "is damaged" in stderr
     assert ask("history", HOST)[0] in (1, 2)
 
 
@@ -144,19 +143,27 @@ def test_a_damaged_store_is_no_answer_of_a_check(steady, ask, monkeypatch):
 
 def test_two_times_are_compared(steady, ask):
     store_daily(steady, noisy(12, usual_bps=720e6, seed=2), first_day=12)
-    code, told, _ = ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..", "--json")
-    found = json.loads(told)
+    code, stdout, _ = ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..", "--json")
+    found = json.loads(stdout)
     assert code == 0 and found["change"]["low"] < -0.2 < found["change"]["high"] < 0
     assert "is slower" in found["sentence"] and len(found["first"]["runs"]) == 12
     assert "is slower" in ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..")[1]
 
 
+def test_goodputs_too_small_to_compute_with_are_an_error(tmp_path, ask):
+    for at in (day(0), day(1)):
+        store_result(measurement([1e-300, 3e-300, 2e-310], at=at), tmp_path)
+    code, _, error = ask("compare", f"{HOST}@..2026-11-01", f"{HOST}@2026-11-02..", "--json")
+    assert code == 1
+    assert error.startswith("error: the goodputs cannot be compared")
+
+
 def test_two_measurements_are_compared_by_their_iterations(tmp_path, ask):
     first = store_result(measurement(noisy(5), at=day(0)), tmp_path)
     second = store_result(measurement(noisy(5, usual_bps=2e9), at=day(1), spec=TransferSpec(streams=4)), tmp_path)
-    code, told, _ = ask("compare", first, second)
-    assert code == 0 and "differs: streams: 1 became 4" in told and "is faster" in told
-    assert "these two moments only" in told
+    code, stdout, _ = ask("compare", first, second)
+    assert code == 0 and "differs: streams: 1 became 4" in stdout and "is faster" in stdout
+    assert "these two moments only" in stdout
 
 
 # --- plot ---
@@ -167,8 +174,8 @@ def test_a_plot_has_every_kind_of_measurement(steady, ask, tmp_path):
     other = {"spec": TransferSpec(streams=4), "way": route("10.8.8.8")}
     store_daily(steady, noisy(3, usual_bps=2e9, seed=3), first_day=15, **other)
     target = tmp_path / "figures" / "path.png"
-    code, told, _ = ask("plot", HOST, "--output", str(target))
-    assert code == 0 and told.splitlines() == [str(target), str(target.with_suffix(".svg"))]
+    code, stdout, _ = ask("plot", HOST, "--output", str(target))
+    assert code == 0 and stdout.splitlines() == [str(target), str(target.with_suffix(".svg"))]
     assert target.read_bytes().startswith(b"\x89PNG")
     drawn = target.with_suffix(".svg").read_text()
     for what in ("measures the path", "limited by this machine", "configuration changed", "route changed", "4 streams"):
@@ -178,8 +185,8 @@ def test_a_plot_has_every_kind_of_measurement(steady, ask, tmp_path):
 
 def test_a_plot_of_one_measurement(tmp_path, ask):
     store_result(measurement([9e8], host="[odd]/../name"), tmp_path)
-    code, told, _ = ask("plot", "[[odd]/../name]")
-    assert code == 0 and Path(told.splitlines()[0]).parent == tmp_path
+    code, stdout, _ = ask("plot", "[[odd]/../name]")
+    assert code == 0 and Path(stdout.splitlines()[0]).parent == tmp_path
 
 
 # --- check ---
@@ -198,20 +205,20 @@ def test_a_plot_of_one_measurement(tmp_path, ask):
 )
 def test_a_path_that_is_worse_or_too_slow_is_not_healthy(steady, ask, today_bps, words, code, says):
     store_daily(steady, today_bps, first_day=12)
-    found, told, _ = ask("check", HOST, *words)
-    assert found == code and all(each in told for each in says), told
+    found, stdout, _ = ask("check", HOST, *words)
+    assert found == code and all(each in stdout for each in says), stdout
 
 
 def test_too_little_history_is_said_and_is_no_alarm(tmp_path, ask):
     store_daily(tmp_path, [*noisy(3), 1e6])
-    code, told, _ = ask("check", HOST)
-    assert code == 0 and f"3 of {MINIMUM} comparable" in told
+    code, stdout, _ = ask("check", HOST)
+    assert code == 0 and f"3 of {MINIMUM} comparable" in stdout
 
 
 def test_what_measured_this_machine_is_not_to_be_trusted(steady, ask):
     store_result(measurement([600e6], at=day(12), verdict=LimitedBy.CLIENT_LIMITED, reason="a core was busy"), steady)
-    code, told, _ = ask("check", HOST, "--transfer", "2TB", "--json")
-    found = json.loads(told)
+    code, stdout, _ = ask("check", HOST, "--transfer", "2TB", "--json")
+    found = json.loads(stdout)
     assert code == found["exit_code"] == 4 and found["verdict"] == "untrustworthy"
     assert found["limit"]["limit"] == "client" and "a core was busy" in found["limit"]["why"]
     assert found["transfer"]["rate_bps"] == pytest.approx(900e6, rel=0.05), "the past still tells what to expect"

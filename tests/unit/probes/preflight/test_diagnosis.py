@@ -7,11 +7,11 @@ import pytest
 
 from probes.preflight.history.diagnosis import Limit, diagnose
 from probes.preflight.history.past import PastMeasurement, load
-from probes.preflight.history.recording import measurement_of, store_result
+from probes.preflight.history.recording import measurement_of
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import Direction, TransferSpec
 from results.store.store import Store
-from tests.support.preflight_made_up import HOST, day, iteration, measurement, stream, upload
+from tests.support.preflight_made_up import HOST, day, iteration, measurement, store_result, stream, upload
 
 
 @pytest.fixture

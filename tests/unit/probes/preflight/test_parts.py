@@ -24,7 +24,7 @@ from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
 from probes.preflight.ssh.login import Credential
 from probes.preflight.ssh.session import reason
 from probes.preflight.ssh.sockets import Address
-from probes.preflight.target import Target, parse_configuration
+from probes.preflight.target import Target, parse_configuration, resolve
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
 from probes.preflight.transfer.stream import ReplyParser
 from tests.support.preflight_made_up import stream
@@ -121,6 +121,14 @@ userknownhostsfile /home/me/.ssh/known_hosts "/home/me/with space"
 identityagent none
 hostkeyalias cluster
 """
+
+
+def test_an_invalid_configuration_is_an_error_in_the_words_of_ssh(tmp_path):
+    file = tmp_path / "config"
+    file.write_text("Nonsense yes\n")
+    with pytest.raises(UsageError) as error:
+        resolve("dtn", configuration=str(file))
+    assert error.value.args[0].startswith(f"dtn: {file}: line 1: Bad configuration option")
 
 
 def test_configuration_is_read_as_ssh_prints_it(monkeypatch):

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from probes.preflight.history.prediction import needed
-from probes.preflight.history.recording import store_result
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
-from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, upload
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, store_result, upload
 
 
 def store_recent(folder, rates_bps, **of_measurement):
@@ -21,8 +20,8 @@ def store_recent(folder, rates_bps, **of_measurement):
 
 def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
     store_recent(tmp_path, noisy(30), rtt_ms=25.0)
-    code, told, _ = ask("predict", HOST, "--transfer", "900GB", "--json")
-    found = json.loads(told)
+    code, stdout, _ = ask("predict", HOST, "--transfer", "900GB", "--json")
+    found = json.loads(stdout)
     goodput, transfer = found["expected"]["goodput"], found["transfer"]
     assert (code, found["measurements"]) == (0, 30)
     assert goodput["value"] == pytest.approx(900e6, rel=0.04)
@@ -31,9 +30,9 @@ def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
     assert transfer["low_s"] < transfer["seconds"] < transfer["high_s"]
     assert found["expected"]["rtt"]["value"] == pytest.approx(25)
     assert found["expected"]["connect"]["value"] == pytest.approx(30)
-    code, told, _ = ask("predict", HOST, "--transfer", "900GB")
+    code, stdout, _ = ask("predict", HOST, "--transfer", "900GB")
     assert code == 0
-    assert all(words in told for words in ("900GB take", "throughput", "round trip", "25ms", "connection set-up"))
+    assert all(words in stdout for words in ("900GB take", "throughput", "round trip", "25ms", "connection set-up"))
 
 
 def test_settings_choose_the_history(tmp_path, ask):
@@ -45,36 +44,36 @@ def test_settings_choose_the_history(tmp_path, ask):
         for words in [("--streams", "4"), ("--streams", "1"), ("--upload",)]
     }
     assert list(expected.values()) == [pytest.approx(rate, rel=0.05) for rate in (900e6, 300e6, 100e6)]
-    code, _, said = ask("predict", HOST, "--streams", "8")
-    assert code == 2 and "with these settings" in said and "preflight history" in said
+    code, _, stderr = ask("predict", HOST, "--streams", "8")
+    assert code == 2 and "with these settings" in stderr and "preflight history" in stderr
 
 
 def test_back_testing_reports_coverage_and_errors(tmp_path, ask):
     store_daily(tmp_path, noisy(60))
-    code, told, _ = ask("predict", HOST, "--back-test", "--json")
-    tested = json.loads(told)["back_tests"]["goodput"]
+    code, stdout, _ = ask("predict", HOST, "--back-test", "--json")
+    tested = json.loads(stdout)["back_tests"]["goodput"]
     assert (code, tested["count"]) == (0, 60 - needed())
     assert 0.78 <= tested["coverage"] <= 1
     assert 0 < tested["errors"]["prediction"] < tested["errors"]["last value"] < 0.1
-    code, told, _ = ask("predict", HOST, "--back-test")
-    assert code == 0 and f"{tested['held']} of 50" in told
+    code, stdout, _ = ask("predict", HOST, "--back-test")
+    assert code == 0 and f"{tested['held']} of 50" in stdout
 
 
 @pytest.mark.parametrize("count", [1, needed() - 1])
 @pytest.mark.parametrize("words", [(), ("--back-test",)])
 def test_a_small_history_predicts_nothing(tmp_path, ask, count, words):
     store_recent(tmp_path, noisy(count))
-    code, told, said = ask("predict", HOST, *words)
-    assert (code, told) == (4, "")
-    assert "too small" in said and f"{needed() + len(words)} are needed" in said
+    code, stdout, stderr = ask("predict", HOST, *words)
+    assert (code, stdout) == (4, "")
+    assert "too small" in stderr and f"{needed() + len(words)} are needed" in stderr
 
 
 def test_an_old_history_predicts_only_on_request(tmp_path, ask):
     store_recent(tmp_path, noisy(3), host="other")
     for number, rate in enumerate(noisy(20)):
         store_result(measurement([rate], at=day(number) - timedelta(days=3650)), tmp_path)
-    code, _, said = ask("predict", HOST)
-    assert code == 4 and "too old" in said and "--max-age" in said
+    code, _, stderr = ask("predict", HOST)
+    assert code == 4 and "too old" in stderr and "--max-age" in stderr
     assert ask("predict", HOST, "--max-age", "9000d")[0] == 0
 
 

@@ -20,7 +20,6 @@ from probes.preflight.history.recording import (
     load_result,
     parameters_of,
     route_changed,
-    store_result,
 )
 from probes.preflight.records import EndedBy, LimitedBy
 from probes.preflight.spec import Connections, TransferSpec
@@ -32,7 +31,17 @@ from results.store.backend import StoreFailed
 from results.store.query import RunQuery
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
-from tests.support.preflight_made_up import HOST, day, iteration, measurement, noisy, route, store_daily, upload
+from tests.support.preflight_made_up import (
+    HOST,
+    day,
+    iteration,
+    measurement,
+    noisy,
+    route,
+    store_daily,
+    store_result,
+    upload,
+)
 
 
 def reading(folder: Path) -> Store:

@@ -1,6 +1,7 @@
-"""A transfer over fast paths in a lab: `python -m tests.bench.lab_flow LINK PATHS WARM_UP_S MTU` prints Gb/s and limit.
+"""A transfer over fast paths in the virtual-time kernel: prints its goodput and the limit, in Gb/s.
 
-The limit is what the paths carry of a connection's payload, between the headers of Ethernet, IPv4, TCP and MPTCP.
+The command is `python -m tests.bench.uml_flow LINK PATHS WARM_UP_S MTU`. The limit is what the paths carry of a
+connection's payload, between the headers of Ethernet, IPv4, TCP and MPTCP.
 """
 
 import dataclasses
