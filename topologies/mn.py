@@ -20,7 +20,7 @@ from pathlib import Path
 
 # If anything below fails, mn would "clean up": it ends all processes whose names look like Mininet's, of anybody.
 if hasattr(sys.modules["__main__"], "MininetRunner"):
-    sys.modules["__main__"].cleanup = lambda: None
+    vars(sys.modules["__main__"])["cleanup"] = lambda: None
 
 if __name__ == "__main__":
     sys.path.pop(0)  # this folder, in which there is another `mininet`
@@ -53,8 +53,15 @@ from topologies.mininet.scripts.stand_ins import stand_in  # noqa: E402
 
 stand_in()  # for files of the user's that come after this one
 topos = {name: catalogue.topology(name) for name in catalogue.names()}
-switches = {"auto": AutoSwitch, "default": AutoSwitch, "ovs": AutoSwitch, "ovsk": KernelSwitch}
-switches |= {"user": ScriptUserSwitch, "ovsbr": ScriptBridge, "lxbr": ScriptBridge}
+switches: dict[str, type[AutoSwitch]] = {
+    "auto": AutoSwitch,
+    "default": AutoSwitch,
+    "ovs": AutoSwitch,
+    "ovsk": KernelSwitch,
+    "user": ScriptUserSwitch,
+    "ovsbr": ScriptBridge,
+    "lxbr": ScriptBridge,
+}
 controllers = {"flightpath": FlightpathController, "steering": SteeringController}
 controllers |= {"osken": OskenController, "ryu": OskenController, "remote": ScriptRemoteController}
 controllers |= dict.fromkeys(("ref", "ovsc"), ScriptController)

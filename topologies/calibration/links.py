@@ -81,9 +81,9 @@ class _LinkMeasurement:
         delay = LinkCalibration(
             self._link.name,
             way.direction,
-            statistics.median(delays_ms) if delays_ms else None,
-            sorted(delays_ms)[math.ceil(0.99 * len(delays_ms)) - 1] if delays_ms else None,
-            spec.delay_s * 1e3,
+            delay_ms=None,
+            delay_p99_ms=None,
+            expected_delay_ms=spec.delay_s * 1e3,
             delay_uncertainty_ms=_median_uncertainty_s(spec, pause_s, count) * 1e3,
             asked=str(spec),
             max_frame_bytes=stats["spec"].get("max_frame_bytes"),
@@ -92,9 +92,11 @@ class _LinkMeasurement:
         )
         if not delays_ms:
             return _unchecked(delay, "delay: no packet passed, which this specification makes possible")
-        late_ms = _lateness_ms(stats, delay)
+        median_ms, p99_ms = statistics.median(delays_ms), sorted(delays_ms)[math.ceil(0.99 * len(delays_ms)) - 1]
+        delay = replace(delay, delay_ms=median_ms, delay_p99_ms=p99_ms)
+        late_ms, error_ms = _lateness_ms(stats, delay), median_ms - delay.expected_delay_ms
         # Lateness makes no packet early, and the median no later than most packets are.
-        is_explained = late_ms > BUSY_LATENESS_MS and 0 < delay.delay_error_ms <= delay.delay_uncertainty_ms + late_ms
+        is_explained = late_ms > BUSY_LATENESS_MS and 0 < error_ms <= delay.delay_uncertainty_ms + late_ms
         if is_explained and _delay_excess_ms(delay) > AGAIN_DELAY_MS:
             return _unchecked(delay, f"delay: {_too_busy(late_ms)}")
         return delay
@@ -112,18 +114,21 @@ class _LinkMeasurement:
         if uncertainty > _RATE_UNCERTAINTY_MOST:
             reason = f"rate: jitter moves a transfer of {duration_s * 1e3:.0f} ms by up to {uncertainty:.0%}"
             return replace(expected, not_judged=(*expected.not_judged, reason))
-        rate = _best(lambda: self._rate(way, train, expected), _rate_excess, AGAIN_RATE_SHARE)
+        small_frame_ns = delay.delay_ms * 1e6
+        rate = _best(lambda: self._rate(way, train, expected, rate_bps, small_frame_ns), _rate_excess, AGAIN_RATE_SHARE)
         if rate.unchecked != expected.unchecked and way.spec.queue_bytes * 8 / rate_bps < SHORT_QUEUE_S:
             reason = f"rate: through a queue of {way.spec.queue} no transfer keeps this link busy"
             return replace(rate, unchecked=expected.unchecked, not_judged=(*expected.not_judged, reason))
         return rate
 
-    def _rate(self, way: OneWay, train: Train, expected: LinkCalibration) -> LinkCalibration:
+    def _rate(
+        self, way: OneWay, train: Train, expected: LinkCalibration, rate_bps: float, small_frame_ns: float
+    ) -> LinkCalibration:
         self._link.reset()
         before, clock_ns = self._stats(way), _clock_offset_ns()
-        arrivals = self._traffic.run_train(way, train, expected.expected_rate_bps)
+        arrivals = self._traffic.run_train(way, train, rate_bps)
         after = self._stats(way)
-        line = line_rate(arrivals, expected.delay_ms * 1e6)
+        line = line_rate(arrivals, small_frame_ns)
         if line is None:
             return _unchecked(expected, "rate: the train did not arrive")
         if abs(_clock_offset_ns() - clock_ns) > _CLOCK_STEP_NS:
@@ -132,19 +137,20 @@ class _LinkMeasurement:
             return _unchecked(expected, "rate: packets were lost in the queue besides those lost by chance")
         if line.waited_bps is None:
             # However fast the sender was, a line cannot deliver faster than it is.
-            if line.overall_bps > expected.expected_rate_bps * (1 + AGAIN_RATE_SHARE):
+            if line.overall_bps > rate_bps * (1 + AGAIN_RATE_SHARE):
                 return replace(expected, rate_bps=line.overall_bps)
             return _unchecked(expected, "rate: the machine could not send fast enough to keep the link busy")
         rate, late_ms = replace(expected, rate_bps=line.waited_bps), _lateness_ms(after, expected)
         if _rate_excess(rate) <= AGAIN_RATE_SHARE:
             return rate
         # A train that catches up looks faster, but by no more than it was late.
-        faster_ms = rate.rate_error * train.seconds(expected.expected_rate_bps) * 1e3
+        error = line.waited_bps / rate_bps - 1
+        faster_ms = error * train.seconds(rate_bps) * 1e3
         if late_ms > BUSY_LATENESS_MS and faster_ms <= 2 * late_ms:
             return _unchecked(expected, f"rate: {_too_busy(late_ms)}")
         # A fast link that has this rate and passes less needs more than the machine has, not another setting.
-        is_in_force = way.spec.bandwidth_bps >= FAST_BPS and after["spec"].get("rate_bps") == way.spec.bandwidth_bps
-        if rate.rate_error < 0 and is_in_force:
+        is_in_force = rate_bps >= FAST_BPS and after["spec"].get("rate_bps") == rate_bps
+        if error < 0 and is_in_force:
             passed = format_bandwidth(line.waited_bps)
             return _unchecked(expected, f"rate: the machine carried only {passed} over a link that is set right")
         return rate
@@ -196,7 +202,9 @@ def _lateness_ms(stats: dict[str, Any], measured: LinkCalibration) -> float:
     """How late packets left. If the emulator does not know, how late they arrived, unless jitter may explain it."""
     if stats.get("lateness_ns") is not None:
         return stats["lateness_ns"]["p99"] / 1e6
-    return 0.0 if measured.delay_uncertainty_ms else measured.delay_p99_ms - measured.delay_ms
+    if measured.delay_uncertainty_ms or measured.delay_ms is None or measured.delay_p99_ms is None:
+        return 0.0
+    return measured.delay_p99_ms - measured.delay_ms
 
 
 def _refused(stats: dict[str, Any]) -> int:

@@ -79,7 +79,7 @@ class Check:
         sandboxed: it must be tried in a sandbox.
     """
 
-    area: str
+    area: Area
     name: str
     probe: Probe
     costs: str
@@ -92,7 +92,7 @@ class Check:
 class CheckResult:
     """A check after its probe has run; the fields are those of Check and Finding."""
 
-    area: str
+    area: Area
     name: str
     state: State
     found: str

@@ -28,8 +28,8 @@ class Namespaces:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._process = subprocess.Popen([str(native.binary("namespaces")), *names], **native_program.START)
-        lines = [self._process.stdout.readline() for _ in names]
+        self._process = native_program.start([str(native.binary("namespaces")), *names])
+        lines = [native_program.read_line(self._process) for _ in names]
         native_program.wait_ready(self._process, "no network namespaces for hosts", MissingCapability)
         self.pids = dict(zip(names, map(int, lines), strict=True))
 
@@ -44,6 +44,8 @@ class LazyShellNode(Node):
     Until then a process that does nothing keeps the node's namespace; its PID is the node's `pid`.
     """
 
+    pid: int
+    inNamespace: bool
     _has_ended = False
     _own_namespace: Namespaces | None = None
     _shell_prefix: Sequence[str] = ()

@@ -102,7 +102,7 @@ class EmulatedLink(Link, ChangeableLink):
         self.b_to_a = b_to_a or spec or LinkSpec()
         if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
             raise FlightpathError("a link has one MTU for both directions")
-        self.seed = seed
+        self._requested_seed = seed
         super().__init__(node1, node2, **{**params, "intf": self.interface, "cls1": None, "cls2": None})
         if wait:
             complete([self])
@@ -111,8 +111,8 @@ class EmulatedLink(Link, ChangeableLink):
     def makeIntfPair(  # noqa: N802 - Mininet's hook
         self, name1: str, name2: str, mac1: str | None, mac2: str | None, node1: Node, node2: Node, **_: Any
     ) -> None:
-        if self.seed is None:
-            self.seed = zlib.crc32(f"{name1}:{name2}".encode())
+        default_seed = zlib.crc32(f"{name1}:{name2}".encode())
+        self.seed = default_seed if self._requested_seed is None else self._requested_seed
         self.begin(LinkEnd(name1, mac1, node1), LinkEnd(name2, mac2, node2))
 
     @classmethod
@@ -172,7 +172,7 @@ class EmulatedLink(Link, ChangeableLink):
 
 def complete(links: Sequence[EmulatedLink]) -> None:
     """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up."""
-    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), key=type):
+    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), lambda link: type(link)):
         kind.make_all(list(of_kind))
     for link in links:
         link.intf1.complete()

@@ -133,10 +133,15 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
 def check(events: Iterable[LinkEvent], topology: Topo) -> None:
     """Raises the UsageError that `schedule` would raise, before the network is started."""
     infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
-    ends = [tuple((info[f"node{i}"], f"{info[f'node{i}']}-eth{info[f'port{i}']}") for i in (1, 2)) for info in infos]
+    ends = [(_planned_end(info, 1), _planned_end(info, 2)) for info in infos]
     specs = [(info, info.get("spec") or LinkSpec()) for info in infos]
     links = [Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
     _rehearsed(events, ends, links)
+
+
+def _planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:
+    node = info[f"node{number}"]
+    return node, f"{node}-eth{info[f'port{number}']}"
 
 
 def ends_of(link: EmulatedLink) -> Ends:

@@ -42,7 +42,7 @@ class RelayLink(EmulatedLink):
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         # It makes both TAP devices where their nodes are; make_all() waits for it.
         self._control_path = TEMPORARY / f"link-{a.name}"
-        self._process = subprocess.Popen(
+        self._process = native_program.start(
             [
                 str(native.binary("relay")),
                 *("--name", f"{a.name}:{b.name}", "--mtu", str(self.a_to_b.mtu_bytes)),
@@ -53,14 +53,14 @@ class RelayLink(EmulatedLink):
                 *("--b-to-a", _as_text(self.b_to_a.settings)),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
                 *(("--exact",) if clock_here() is Clock.VIRTUAL else ()),
-            ],
-            **native_program.START,
+            ]
         )
 
     @classmethod
     @override
     def make_all(cls, links: Sequence[Self]) -> None:
         for link in links:
+            assert link._process is not None, "begin() has started it"
             native_program.wait_ready(link._process, f"link {link.name}", MissingCapability)
 
     @override

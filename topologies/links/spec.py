@@ -78,8 +78,8 @@ def _parse_mtu(text: str, key: str) -> int:
     return int(text)
 
 
-def _describe_trace(value: Path | None, spec: "LinkSpec") -> str:
-    return f"trace {value.name} ({format_bandwidth(spec.mean_bandwidth_bps)} on average)" if value else ""
+def _describe_trace(value: Path | None, _spec: "LinkSpec") -> str:
+    return f"trace {value.name} ({format_bandwidth(read_trace(value).mean_bps)} on average)" if value else ""
 
 
 def _describe_jitter(value: float, spec: "LinkSpec") -> str:

@@ -3,7 +3,7 @@
 import inspect
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -30,7 +30,10 @@ from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
 _NO_EFFECT = {key: value for key, value in LinkSpec().settings.items() if key != "queue_packets"}
-_FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9)}
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "_bps": format_bandwidth,
+    "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9),
+}
 
 
 class FlightpathCLI(CLI):
@@ -149,7 +152,7 @@ class FlightpathCLI(CLI):
 
     def help_link_set(self) -> None:
         """Mininet's hook: `help link_set`."""
-        output(inspect.cleandoc(self.do_link_set.__doc__), indent(f"\n{link_help()}\n", "  "))
+        output(inspect.cleandoc(self.do_link_set.__doc__ or ""), indent(f"\n{link_help()}\n", "  "))
 
     def do_link_down(self, line: str) -> None:
         """Cut a cable: both ends see it, and packets in it are lost.

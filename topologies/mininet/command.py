@@ -61,7 +61,9 @@ def _run_mn(program: str) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a command, and not the network
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
     loader = SourceFileLoader("mn", program)
-    command = module_from_spec(spec_from_loader("mn", loader))
+    spec = spec_from_loader("mn", loader)
+    assert spec is not None, "only a loader without a method `exec_module` has none"
+    command = module_from_spec(spec)
     loader.exec_module(command)
     sys.modules["__main__"] = command
     _refuse_missing_files(command.MininetRunner)
@@ -76,7 +78,7 @@ def _run_mn(program: str) -> int:
     return 0
 
 
-def _refuse_missing_files(runner: type) -> None:
+def _refuse_missing_files(runner: type[Any]) -> None:
     """Lets the option `--custom` name a missing file; as in Mininet, its value is a file, or several with commas."""
     custom = runner.custom
 

@@ -127,7 +127,7 @@ class AutoSwitch(EmulatedSwitch):
         super().__init__(name, datapath=choose_datapath(datapath), **params)
 
     @override
-    def dpctl(self, *args: str) -> str:
+    def dpctl(self, *args: str) -> str | None:
         return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self, *args[1:])
 
 
@@ -138,22 +138,22 @@ class KernelSwitch(AutoSwitch):
         super().__init__(name, datapath, **params)
 
 
-def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
-    """A link class that also takes texts as `mn` passes them, for example from `--link relay,bw=10,delay=15ms`.
+class _TextLink(EmulatedLink):
+    """A link that also takes texts as `mn` passes them, for example from `--link relay,bw=10,delay=15ms`.
 
-    As everywhere in Mininet, what a topology says about a link overrides `--link`.
+    As everywhere in Mininet, a topology's settings of a link override `--link`.
     """
 
-    class TextLink(emulator):
-        """A link from texts."""
+    def __init__(self, node1: Node, node2: Node, **params: Any) -> None:
+        own = {key: params[key] for key in params if key in _MININETS_OWN or key in _SPECIFICATIONS}
+        if all(own.get(key) is None for key in _SPECIFICATIONS):
+            own["spec"] = spec_from_settings(params)
+        super().__init__(node1, node2, **own)
 
-        def __init__(self, node1: Node, node2: Node, **params: Any) -> None:
-            own = {key: params[key] for key in params if key in _MININETS_OWN or key in _SPECIFICATIONS}
-            if all(own.get(key) is None for key in _SPECIFICATIONS):
-                own["spec"] = spec_from_settings(params)
-            super().__init__(node1, node2, **own)
 
-    return TextLink
+def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
+    """Returns an emulator's link class that also takes texts as `mn` passes them."""
+    return type("TextLink", (_TextLink, emulator), {})
 
 
 def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:

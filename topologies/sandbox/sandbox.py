@@ -16,6 +16,7 @@ Without root, the same happens in a user namespace in which the user is mapped t
 
 import contextlib
 import ctypes
+import errno
 import os
 import select
 import signal
@@ -65,11 +66,11 @@ def require() -> None:
         try:
             _make_namespaces()
         except OSError as error:
-            os._exit(error.errno)
+            os._exit(error.errno or errno.EPERM)
         os._exit(0)
     number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if number:
-        raise MissingCapability(_refused(number), _HINT)
+        raise MissingCapability(_refused(os.strerror(number)), _HINT)
 
 
 def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
@@ -122,7 +123,7 @@ def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem
     try:
         _make_namespaces()
     except OSError as error:
-        os.write(problem, _refused(error.errno).encode())
+        os.write(problem, _refused(error.strerror or str(error)).encode())
         return MissingCapability.exit_code
     _die_with_parent(alive)
     init_alive, init_alive_end = os.pipe()
@@ -253,6 +254,6 @@ def _ended_by(number: signal.Signals) -> MeasurementFailed:
     return MeasurementFailed(f"the run was ended by {number.name}", f"if nobody did that, {why}")
 
 
-def _refused(number: int) -> str:
+def _refused(reason: str) -> str:
     who = "root" if os.getuid() == 0 else "an ordinary user"
-    return f"this machine does not let {who} make namespaces: {os.strerror(number)}"
+    return f"this machine does not let {who} make namespaces: {reason}"

@@ -3,7 +3,7 @@
 import contextlib
 import subprocess
 import threading
-from typing import Any
+from typing import IO, Any
 
 from mininet.link import Intf
 from mininet.net import Mininet
@@ -51,7 +51,7 @@ class FlightpathController(LazyShellNode, Controller):
     def checkListening(self) -> None:
         """Does nothing: in a sandbox, no other program can have taken the port."""
 
-    def launch(self, network: Mininet) -> None:
+    def launch(self, network: Mininet) -> subprocess.Popen[str]:
         """Starts the process early: it loads its libraries while the network is built, which takes as long."""
         self._network = network
         self._log = self._log_path.open("w")
@@ -68,18 +68,18 @@ class FlightpathController(LazyShellNode, Controller):
             cwd=PROJECT,
             start_new_session=True,
         )
-        threading.Thread(target=self._collect_output, args=(self._process,), daemon=True).start()
+        threading.Thread(target=self._collect_output, args=(self._process.stdout,), daemon=True).start()
+        return self._process
 
     @override
     def start(self) -> None:
         """Passes the network's description to the process, which installs rules as the switches connect."""
-        if self._network is None:
-            raise FlightpathError("the controller has no network: call launch() first")
-        if self._process is None:
-            self.launch(self._network)
-        self._description.write_text(describe(self._network).to_json())
+        network = self._launched_network
+        process = self._process or self.launch(network)
+        self._description.write_text(describe(network).to_json())
+        assert process.stdin is not None, "launch() makes a pipe"
         with contextlib.suppress(BrokenPipeError):  # it has ended; `wait_listening` reports why
-            self._process.stdin.close()
+            process.stdin.close()
 
     def wait_listening(self) -> None:
         """Waits until switches may connect: one that tries too early waits a second or more before it tries again."""
@@ -99,7 +99,7 @@ class FlightpathController(LazyShellNode, Controller):
 
     def wait_ready(self) -> None:
         """Waits until all its switches have confirmed their rules; MeasurementFailed if some have not in time."""
-        for switch in self._network.switches:
+        for switch in self._launched_network.switches:
             if self in getattr(switch, "controlled_by", [self]):
                 self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
@@ -122,10 +122,17 @@ class FlightpathController(LazyShellNode, Controller):
         """Ends the process; the switches keep the rules that they have, and forward by them."""
         if self._process is not None:
             end(self._process)
-            self._process.stdin.close()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             self._log.close()
             self._process = None
         super(Controller, self).stop(*args, **kwargs)
+
+    @property
+    def _launched_network(self) -> Mininet:
+        if self._network is None:
+            raise FlightpathError("the controller has no network: call launch() first")
+        return self._network
 
     def _steering_options(self) -> list[str]:
         if self.policy is None:
@@ -142,9 +149,9 @@ class FlightpathController(LazyShellNode, Controller):
         # It asks so often because the start of a network waits for it.
         wait_until(is_printed, what, _START_LIMIT_S, check=self.check, poll_s=0.001)
 
-    def _collect_output(self, process: subprocess.Popen[str]) -> None:
-        with process.stdout as lines:
-            self._output.extend(lines)
+    def _collect_output(self, stream: IO[str]) -> None:
+        with stream:
+            self._output.extend(stream)
 
 
 class SteeringController(FlightpathController):

@@ -34,6 +34,8 @@ class EmulatedNetwork(Mininet):
         FlightpathError: this process is not in a sandbox.
     """
 
+    hosts: list[Host]
+
     def __init__(self, *args: Any, **params: Any) -> None:
         if not sandbox.is_inside():
             raise FlightpathError(

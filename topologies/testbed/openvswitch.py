@@ -35,7 +35,7 @@ class PrivateOpenVSwitch:
 
     def __init__(self) -> None:
         self._folder = Path(os.environ.get("OVS_RUNDIR", "/run/openvswitch"))
-        self._daemons: list[subprocess.Popen[bytes]] = []
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._starter = ThreadPoolExecutor(1)
         self._start_up: Future[None] | None = None
 
@@ -67,7 +67,7 @@ class PrivateOpenVSwitch:
         """
         self._starter.shutdown()
         while self._daemons:
-            daemon = self._daemons.pop()
+            _, daemon = self._daemons.popitem()
             daemon.kill()
             daemon.wait()
         for socket_file in self._folder.glob("*.ctl"):  # the next daemons of this sandbox have others
@@ -75,9 +75,9 @@ class PrivateOpenVSwitch:
 
     def check(self) -> None:
         """Raises MeasurementFailed if a daemon has ended, or has dropped packets that it cut too long."""
-        for daemon in self._daemons:
+        for program, daemon in self._daemons.items():
             if daemon.poll() is not None:
-                raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} {how_ended(daemon.returncode)}")
+                raise MeasurementFailed(f"Open vSwitch: {program} {how_ended(daemon.returncode)}")
         log = self._folder / "ovs-vswitchd.log"
         if log.exists() and _TOO_LONG in log.read_text(errors="replace"):
             raise MeasurementFailed(
@@ -102,8 +102,8 @@ class PrivateOpenVSwitch:
     def _start_daemon(self, program: str, *arguments: str) -> None:
         log = [f"--log-file={self._folder / program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:warn"]
         argv = [require(program), *arguments, "--no-chdir", "--pidfile", *log]
-        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        self._daemons.append(subprocess.Popen(argv, **silent, start_new_session=True))
+        null = subprocess.DEVNULL
+        self._daemons[program] = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, start_new_session=True)
 
     def _answers(self) -> bool:
         """Whether ovs-vswitchd answers a request for its version, as `ovs-appctl version` sends it."""
@@ -131,8 +131,8 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
 
     def __init__(self, name: str, datapath: str = "user", **params: object) -> None:
         super().__init__(name, datapath=datapath, **{"protocols": "OpenFlow13", "failMode": "secure", **params})
-        self._controllers: Sequence[Controller] | None = None
         self.controlled_by: Sequence[Controller] = ()
+        self._is_starting = False
 
     @classmethod
     @override
@@ -147,7 +147,7 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     @override
     def start(self, controllers: Sequence[Controller]) -> None:
         """Makes the bridge; in a network of many, Mininet calls `batchStartup`, which makes all of them."""
-        self._controllers = self.controlled_by = controllers
+        self.controlled_by, self._is_starting = controllers, True
         if not self.batch:
             self.batchStartup([self])
 
@@ -160,14 +160,14 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
 
         A switch that connects to a controller too early waits a second or more before it tries again.
         """
-        starting = [switch for switch in switches if switch._controllers is not None]
+        starting = [switch for switch in switches if switch._is_starting]
         _transaction(word for switch in starting for word in switch._add_bridge())
-        for controller in {controller for switch in starting for controller in switch._controllers}:
+        for controller in {controller for switch in starting for controller in switch.controlled_by}:
             if hasattr(controller, "wait_listening"):
                 controller.wait_listening()
         _transaction((word for switch in starting for word in switch._set_controllers()), "--no-wait")
         for switch in starting:
-            switch._controllers, switch.batch = None, False
+            switch._is_starting = switch.batch = False
             for interface in switch.intfList():
                 switch.TCReapply(interface)  # Open vSwitch has removed what Mininet's own shaped links had set
         return switches
@@ -195,7 +195,7 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
 
     def _set_controllers(self) -> Iterator[str]:
         """The words of `ovs-vsctl` that tell the bridge where its controllers listen."""
-        targets = {it.name: f"{it.protocol}:{it.IP()}:{it.port}" for it in self._controllers}
+        targets = {it.name: f"{it.protocol}:{it.IP()}:{it.port}" for it in self.controlled_by}
         if self.listenPort:
             targets["listen"] = f"ptcp:{self.listenPort}"
         references = {f"@{self.name}{name}": f'"{target}"' for name, target in targets.items()}

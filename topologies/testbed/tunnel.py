@@ -16,6 +16,7 @@ from flightpath.errors import MissingCapability, UsageError
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links import native_program
+from topologies.sandbox.kernel_settings import entry
 
 DEVICE = "mpt0"
 _KNOWN = {
@@ -178,7 +179,7 @@ class Tunnel:
 
     def _start(self, host: MultihomedHost, number: int, folder: Path, stack: contextlib.ExitStack) -> _End:
         argv = [str(self._program), "run", str(folder / _CONFIGURATION)]
-        process = host.popen(argv, **native_program.START)
+        process = native_program.start([*entry(host), *argv])
         stack.callback(end_and_close, process)
         native_program.wait_ready(process, host.name, UsageError, MissingCapability)
         if host.congestion_control is not None:

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import struct
-import subprocess
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -120,11 +119,12 @@ def _probe_relay() -> Finding:
     """Starts a link, and waits until it reports that it is ready."""
     require_tun()
     arguments = ["--name", "doctor", "--a", "fp-a", "--b", "fp-b", "--control", str(TEMPORARY / "doctor.sock")]
-    process = subprocess.Popen([str(native.binary("relay")), *arguments], **native_program.START)
+    process = native_program.start([str(native.binary("relay")), *arguments])
+    assert process.stdout is not None, "start() makes a pipe"
     try:
         if not select.select([process.stdout], [], [], COMMAND_LIMIT_S)[0]:
             return unknown(f"the relay is not ready after {COMMAND_LIMIT_S:g} s")
-        if process.stdout.readline() == "ready\n":
+        if native_program.read_line(process) == "ready\n":
             return ok("a link starts")
         return missing(process.communicate(timeout=COMMAND_LIMIT_S)[1] or f"exit code {process.returncode}")
     finally:

@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from types import ModuleType
 
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
@@ -49,8 +50,8 @@ def _probe_kernel_datapath() -> Finding:
     return missing("the kernel makes no datapath for Open vSwitch", kernel_modules.remedy("openvswitch"))
 
 
-def _openvswitch():  # noqa: ANN202 (a module)
-    """The module that starts Open vSwitch; loaded late, because it needs Mininet and the doctor must work without."""
+def _openvswitch() -> ModuleType:
+    """Returns the module that starts Open vSwitch, which needs Mininet: the doctor must work without."""
     try:
         from topologies.testbed import openvswitch
     except ImportError as error:

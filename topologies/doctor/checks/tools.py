@@ -47,7 +47,8 @@ def _probe_python_packages() -> Finding:
         requirements = metadata.requires("flightpath") or []
     except metadata.PackageNotFoundError as error:
         raise MissingCapability(f"Flightpath is not installed for {sys.executable}", _MAKE_ENVIRONMENT) from error
-    names = [_DISTRIBUTION_NAME.match(line)[0] for line in requirements if "extra ==" not in line]
+    matches = [_DISTRIBUTION_NAME.match(line) for line in requirements if "extra ==" not in line]
+    names = [match[0] for match in matches if match]
     absent = [name for name in names if not any(metadata.Distribution.discover(name=name))]
     if absent:
         return missing(f"{', '.join(absent)}: not installed for {sys.executable}")

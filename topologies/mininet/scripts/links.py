@@ -7,7 +7,7 @@ from mininet.node import Node
 
 from flightpath.overrides import override
 from topologies.links.changes import Direction
-from topologies.links.emulated_link import EmulatedInterface
+from topologies.links.emulated_link import EmulatedInterface, EmulatedLink
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.links.spec import LinkSpec
 from topologies.mininet.scripts.tc_options import link_spec, take_shape
@@ -26,7 +26,7 @@ class ShapedInterface(EmulatedInterface):
         return Intf.config(self, **params)
 
 
-class ShapedLink(link_class(choose_emulator())):
+class _ShapedLink(EmulatedLink):
     """Mininet's `TCLink` with the same options, of which `params1` and `params2` may give each end its own.
 
     Options of our links (`docs/links.md`) are understood too: `queue="1bdp"`, `corruption="0.1%"`.
@@ -46,3 +46,7 @@ class ShapedLink(link_class(choose_emulator())):
         way: Direction = "a_to_b" if interface is self.intf1 else "b_to_a"
         self.apply(way, spec)
         setattr(self, way, spec)
+
+
+ShapedLink: type[EmulatedLink] = type("ShapedLink", (_ShapedLink, link_class(choose_emulator())), {})
+"""Mininet's `TCLink` over the emulator that works here."""

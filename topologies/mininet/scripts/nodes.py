@@ -31,7 +31,7 @@ class ScriptSwitch(AutoSwitch):
         super().__init__(name, datapath, **{"protocols": None, **params, "failMode": failMode})
 
     @override
-    def dpctl(self, *args: str) -> str:
+    def dpctl(self, *args: str) -> str | None:
         protocols = ["-O", self.protocols] if self.protocols else ["-O", "OpenFlow13"]
         return self.cmd("ovs-ofctl", *protocols, args[0], self, *args[1:])
 
@@ -63,6 +63,8 @@ class ScriptBridge(ScriptSwitch):
 
 class ScriptController(OskenController):
     """`Controller`: a switch that learns addresses, as Mininet's is; a command of the script's own is run as it is."""
+
+    command: str
 
     def __init__(self, name: str = "c0", command: str = "", **params: Any) -> None:
         self._own_command = command
@@ -99,6 +101,8 @@ class ScriptRyu(OskenController):
 
 class ScriptRemoteController(node.RemoteController):
     """`RemoteController`: one that the script starts itself, because nothing outside the sandbox can be reached."""
+
+    port: int | None
 
     @override
     def checkListening(self) -> None:
