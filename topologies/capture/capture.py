@@ -1,4 +1,4 @@
-"""A packet capture at an interface of a node, or at all of them."""
+"""Packet captures at one interface of a node, or at all of them."""
 
 import json
 import re

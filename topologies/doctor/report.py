@@ -15,7 +15,7 @@ from topologies.doctor.examination import Examination
 _COLOURS = {State.OK: "green", State.LIMITED: "yellow", State.MISSING: "red", State.UNKNOWN: "yellow"}
 _OPTIONAL = {State.MISSING: "it lacks", State.LIMITED: "it is limited in", State.UNKNOWN: "not tried:"}
 _REQUIRED_MARK = "*"
-_NAMED_AT_MOST = 8
+_MAX_NAMES = 8
 
 
 def as_json(examination: Examination) -> dict[str, Any]:
@@ -94,5 +94,5 @@ def _clause(results: Sequence[CheckResult], state: State, words: str) -> str:
     names = [result.name for result in results if result.state is state]
     if not names:
         return ""
-    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
-    return f"{words} {', '.join(names[:_NAMED_AT_MOST])}{more}"
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{words} {', '.join(names[:_MAX_NAMES])}{more}"

@@ -59,7 +59,7 @@ class MultihomedHost(LazyShellNode, Host):
             None lets the kernel size it.
         sysctls: more settings for the host's network namespace.
         segment_early: segment TCP's data before it leaves the host. That is slow, but the user datapath of Open vSwitch
-            3.1 cuts super-frames as if TCP had no options: with MPTCP's options the packets become longer than the MTU,
+            3.1 cuts GSO packets as if TCP had no options: with MPTCP's options the packets become longer than the MTU,
             and a second switch on the way drops them.
     """
 

@@ -1,4 +1,4 @@
-"""Native programs that run: their start, and requests over their control socket (native/common/control.h)."""
+"""Running native programs: their start, and requests over their control socket (native/common/control.h)."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 
 _REPLY_BYTES = 1 << 16
 _TIMEOUT_S = 5
-_ENDS_WITHIN_S = 0.5
+_EXIT_TIMEOUT_S = 0.5
 
 
 def start(argv: Sequence[str]) -> subprocess.Popen[str]:
@@ -75,7 +75,7 @@ def ask(
             answer = json.loads(control.recv(_REPLY_BYTES))
         except (OSError, ValueError) as error:
             with contextlib.suppress(subprocess.TimeoutExpired):  # it may have ended just now
-                running.wait(_ENDS_WITHIN_S)
+                running.wait(_EXIT_TIMEOUT_S)
             check(running, program)
             raise MeasurementFailed(f"{program} does not answer: {error}") from error
     if "error" in answer:

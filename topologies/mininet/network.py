@@ -26,7 +26,7 @@ _MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveI
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
-_CONNECT_LIMIT_S = 30
+_CONNECT_TIMEOUT_S = 30
 
 OUTSIDE_HINT = "nothing outside the sandbox can be reached: start what the network needs inside it"
 """What to do about a controller or a network that is not in the sandbox."""
@@ -45,9 +45,9 @@ class InteractiveNetwork(EmulatedNetwork):
                 f"{', '.join(waiting)}: there is no controller to wait for, and without one no packet passes",
                 "choose --controller flightpath, or leave --test and --wait out and set rules with dpctl",
             )
-        if not super().waitConnected(_CONNECT_LIMIT_S, delay):
+        if not super().waitConnected(_CONNECT_TIMEOUT_S, delay):
             raise MeasurementFailed(
-                f"after {_CONNECT_LIMIT_S} s there are switches without a connection to their controller",
+                f"after {_CONNECT_TIMEOUT_S} s there are switches without a connection to their controller",
                 "a controller of yours must listen inside the sandbox, which has no way to the outside",
             )
         return True

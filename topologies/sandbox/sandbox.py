@@ -39,7 +39,7 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 163
 TEMPORARY = Path("/run/flightpath")
 """A run's folder for temporary files; it vanishes with the sandbox."""
 
-_LOOK_AGAIN_S = 1
+_POLL_S = 1
 _KILLED = 128
 """An exit code above this one is that of a process that a signal ended, as shells count."""
 _FORWARDED = {signal.SIGINT, signal.SIGTERM}
@@ -211,7 +211,7 @@ def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
     try:
         while (code := _ended(child, reap_all=reap_all)) is None:
             # Not without a limit: another thread may have taken the signal.
-            received = signal.sigtimedwait(_FORWARDED | {signal.SIGCHLD}, _LOOK_AGAIN_S)
+            received = signal.sigtimedwait(_FORWARDED | {signal.SIGCHLD}, _POLL_S)
             if received and received.si_signo in _FORWARDED and received.si_code <= _SENT_BY_A_PROCESS:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, received.si_signo)

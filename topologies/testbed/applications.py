@@ -17,7 +17,7 @@ from topologies.hosts.nodes import LazyShellNode
 from topologies.sandbox.kernel_settings import entry
 from topologies.sandbox.sandbox import TEMPORARY
 
-_START_LIMIT_S = 30.0
+_START_TIMEOUT_S = 30.0
 _ALL_ADDRESSES = "0.0.0.0"
 _LISTENS = "0A"
 """The state LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
@@ -62,7 +62,7 @@ class OskenController(LazyShellNode, Controller):
     def wait_listening(self) -> None:
         """Waits until switches may connect; a subclass that starts something else has nothing to wait for."""
         if self._process is not None:
-            wait_until(self._listens, f"the controller {self.name} to listen", _START_LIMIT_S, check=self.check)
+            wait_until(self._listens, f"the controller {self.name} to listen", _START_TIMEOUT_S, check=self.check)
 
     def check(self) -> None:
         """Checks that the process still runs.

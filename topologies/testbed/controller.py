@@ -22,7 +22,7 @@ from topologies.hosts.nodes import LazyShellNode
 from topologies.links.emulated_link import EmulatedLink
 from topologies.sandbox.sandbox import TEMPORARY
 
-_START_LIMIT_S = 30.0
+_START_TIMEOUT_S = 30.0
 
 
 class FlightpathController(LazyShellNode, Controller):
@@ -147,7 +147,7 @@ class FlightpathController(LazyShellNode, Controller):
             return any(line.startswith(beginning) for line in self._output)
 
         # It asks so often because the start of a network waits for it.
-        wait_until(is_printed, what, _START_LIMIT_S, check=self.check, poll_s=0.001)
+        wait_until(is_printed, what, _START_TIMEOUT_S, check=self.check, poll_s=0.001)
 
     def _collect_output(self, stream: IO[str]) -> None:
         with stream:

@@ -127,7 +127,7 @@ class EmulatedNetwork(Mininet):
                 self._namespaces = None
             for link in self.links:
                 if isinstance(link, EmulatedLink):
-                    link.end_soon()
+                    link.terminate_async()
             super().stop()
 
 

@@ -20,8 +20,8 @@ from topologies.hosts.nodes import LazyShellNode
 
 DATAPATHS = ("auto", "kernel", "user")
 _TOO_LONG = "Message too long"
-_START_LIMIT_S = 30.0
-_STOP_LIMIT_S = 3
+_START_TIMEOUT_S = 30.0
+_STOP_TIMEOUT_S = 3
 _ANSWER_BYTES = 4096
 
 
@@ -29,7 +29,7 @@ class PrivateOpenVSwitch:
     """ovsdb-server and ovs-vswitchd in the sandbox's /run/openvswitch, apart from the machine's own.
 
     A context manager; inside it `ovs-vsctl` and Mininet's switches talk to this instance. In its user datapath
-    checksums and super-frames are on (`userspace-tso-enable`), because TCP stalls on links that leave the checksum to
+    checksums and GSO packets are on (`userspace-tso-enable`), because TCP stalls on links that leave the checksum to
     the network card.
     """
 
@@ -81,7 +81,7 @@ class PrivateOpenVSwitch:
         log = self._folder / "ovs-vswitchd.log"
         if log.exists() and _TOO_LONG in log.read_text(errors="replace"):
             raise MeasurementFailed(
-                "Open vSwitch dropped packets as too long: its user datapath cut super-frames as if TCP had no options",
+                "Open vSwitch dropped packets as too long: its user datapath cut GSO packets as if TCP had no options",
                 "give the hosts segment_early=True, or use the kernel's datapath",
             )
 
@@ -93,11 +93,11 @@ class PrivateOpenVSwitch:
         run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
         self._start_daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}")
-        wait_until(lambda: _listens(database_socket), "ovsdb-server to listen", _START_LIMIT_S, check=self.check)
+        wait_until(lambda: _listens(database_socket), "ovsdb-server to listen", _START_TIMEOUT_S, check=self.check)
         settings = ["--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true"]
         run([require("ovs-vsctl"), "--no-wait", "--", "init", *settings])
         self._start_daemon("ovs-vswitchd", f"unix:{database_socket}")
-        wait_until(self._answers, "ovs-vswitchd to answer", _START_LIMIT_S, check=self.check)
+        wait_until(self._answers, "ovs-vswitchd to answer", _START_TIMEOUT_S, check=self.check)
 
     def _start_daemon(self, program: str, *arguments: str) -> None:
         log = [f"--log-file={self._folder / program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:warn"]
@@ -179,7 +179,8 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     ) -> Sequence["EmulatedSwitch"]:
         """Deletes the bridges; gives up after a few seconds if Open vSwitch has ended."""
         run(
-            f"ovs-vsctl --timeout={_STOP_LIMIT_S} " + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
+            f"ovs-vsctl --timeout={_STOP_TIMEOUT_S} "
+            + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
         )
         for switch in switches:
             switch.terminate()
@@ -207,7 +208,7 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
 
 def _transaction(words: Iterable[str], *options: str) -> None:
     if arguments := list(words):
-        run(["ovs-vsctl", f"--timeout={_START_LIMIT_S:g}", *options, *arguments], timeout_s=_START_LIMIT_S + 10)
+        run(["ovs-vsctl", f"--timeout={_START_TIMEOUT_S:g}", *options, *arguments], timeout_s=_START_TIMEOUT_S + 10)
 
 
 def choose_datapath(requested: str = "auto") -> str:

@@ -22,7 +22,7 @@ from topologies.calibration.links import calibrate
 from topologies.calibration.records import JITTERS, Calibration, PathCalibration
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.emulators import EMULATORS, OrCable, choose_emulator, link_class
+from topologies.links.emulators import EMULATORS, LinkFactory, choose_emulator, link_class
 from topologies.links.spec import LinkSpec
 from topologies.testbed.controller import FlightpathController, describe
 from topologies.testbed.network import EmulatedNetwork
@@ -41,7 +41,7 @@ class Testbed:
         topology: with MultihomedHosts; its links need no class, since the emulator chooses it.
         datapath: of the switches: `auto`, `kernel` or `user`.
         emulator: of the links: `relay`, `netem`, or `auto`, the first of them that works here. With `auto`, a link that
-            emulates nothing is a bare veth pair (`Cable`), which cannot be changed.
+            emulates nothing is a bare veth pair (`VethLink`), which cannot be changed.
         policy: how the controller chooses paths for TCP and MPTCP (`controllers.subflows.policies`); None: everything
             is forwarded over shortest paths.
     """
@@ -96,7 +96,7 @@ class Testbed:
             link.check()
 
     @contextlib.contextmanager
-    def blaming_its_parts(self) -> Iterator[None]:
+    def reporting_component_failure(self) -> Iterator[None]:
         """While what uses the testbed fails inside because a part of it has ended, the error names that part instead.
 
         Raises:
@@ -152,7 +152,7 @@ class Testbed:
             datapath = background.submit(choose_datapath, self._requested_datapath)
             self.emulator = choose_emulator(self._requested_emulator)
             emulated = link_class(self.emulator)
-            self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
+            self.net.link = LinkFactory(emulated) if self._requested_emulator == "auto" else emulated
             self.net.topo = self._topology
             self.net.build()
             self.datapath = datapath.result()

@@ -25,7 +25,7 @@ _KNOWN = {
     "weights": ("fixed", "adaptive"),
     "reordering": ("off", "fixed", "adaptive"),
 }
-_UP_WITHIN_S = 15
+_UP_TIMEOUT_S = 15
 _CONFIGURATION, _CONTROL = "tunnel.conf", "control"
 
 
@@ -43,7 +43,7 @@ class TunnelSpec:
         window_packets, max_delay_s: size of the reordering buffer, and the longest wait in it.
         keepalives: authenticated messages that find out which paths are up; without them every path is taken to be.
         interval_s, dead_s: time between keepalives, and the silence after which a path is down.
-        offloads: whether to use super-packets; False handles one packet per system call.
+        offloads: whether to use GSO packets; False handles one packet per system call.
         mtu_bytes: upper limit for the tunnel's interface; None for none but the paths' own.
         port: UDP port at both ends.
     """
@@ -127,7 +127,7 @@ class Tunnel:
                 self._ends.append(self._start(host, number, folder / host.name, stack))
                 stack.callback(self._ends.pop)
             if self.spec.keepalives:
-                wait_until(self.is_up, f"tunnel {self.device} to be up on every path", _UP_WITHIN_S, check=self.check)
+                wait_until(self.is_up, f"tunnel {self.device} to be up on every path", _UP_TIMEOUT_S, check=self.check)
             self._stack = stack.pop_all()
         return self
 

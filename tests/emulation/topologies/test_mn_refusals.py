@@ -88,7 +88,7 @@ def test_the_command_mn_ends_with_the_code_of_a_refusal():
     ],
 )
 def test_what_cannot_be_ends_it_before_a_test(refused, monkeypatch, arguments, code, said):
-    monkeypatch.setattr(network, "_CONNECT_LIMIT_S", 1)
+    monkeypatch.setattr(network, "_CONNECT_TIMEOUT_S", 1)
 
     ended, told = refused(arguments)
 

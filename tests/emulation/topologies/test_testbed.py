@@ -120,5 +120,5 @@ def test_a_link_that_dies_is_noticed():
         link._process.wait()
         with pytest.raises(MeasurementFailed, match="h1-eth0"):
             testbed.check()
-        with pytest.raises(MeasurementFailed, match="h1-eth0"), testbed.blaming_its_parts():
+        with pytest.raises(MeasurementFailed, match="h1-eth0"), testbed.reporting_component_failure():
             raise FlightpathError("a server that is reached over this link did not start")

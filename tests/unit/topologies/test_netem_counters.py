@@ -53,7 +53,7 @@ def test_active_queue_management_is_told_apart_from_a_full_queue(kind):
     assert balanced(told)
 
 
-def test_segments_of_dropped_super_frames_are_counted_once_nothing_waits():
+def test_segments_of_dropped_gso_packets_are_counted_once_nothing_waits():
     rate = [qdisc("htb", "1:", 55), qdisc("bfifo", "10:", 55, drops=1)]
     told = reading(100, 0, rate, qdisc("netem", "20:", 55)).direction(STAGES, NO_LOSS)
     assert told["drops"]["queue"] == 45

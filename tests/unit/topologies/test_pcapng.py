@@ -35,9 +35,9 @@ def blocks(file: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
-def converted(data: bytes, tmp_path, most_bytes: int = 1 << 20) -> tuple[dict, bytes]:
+def converted(data: bytes, tmp_path, max_bytes: int = 1 << 20) -> tuple[dict, bytes]:
     file = tmp_path / "x.pcapng"
-    argv = [sys.executable, "-I", "-S", pcapng.__file__, "h1-eth0", str(file), str(most_bytes)]
+    argv = [sys.executable, "-I", "-S", pcapng.__file__, "h1-eth0", str(file), str(max_bytes)]
     done = subprocess.run(argv, input=data, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout), file.read_bytes()
 
@@ -73,7 +73,7 @@ def test_microseconds_are_read_too(tmp_path):
 
 def test_a_full_file_ends_with_a_whole_block(tmp_path):
     data = capture([(1, number, 100, bytes(100)) for number in range(20_000)])
-    told, file = converted(data, tmp_path, most_bytes=300_000)
+    told, file = converted(data, tmp_path, max_bytes=300_000)
     assert told["full"] and 300_000 <= len(file) == told["bytes"] < 1_000_000
     assert len(blocks(file)) == told["packets"] + 2
 

@@ -86,8 +86,8 @@ def test_a_gate_opens_and_shuts():
         (LinkSpec(corruption=0.1), "bfifo", 0),
     ],
 )
-def test_super_frames_enter_where_nothing_must_hit_each_segment(spec, kind, bound):
-    assert traffic_control.super_frame_bytes(spec, kind) == bound
+def test_gso_packets_enter_where_nothing_must_hit_each_segment(spec, kind, bound):
+    assert traffic_control.gso_packet_bytes(spec, kind) == bound
 
 
 def test_what_netem_cannot_do_is_refused_by_name(tmp_path):

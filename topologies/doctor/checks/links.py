@@ -15,7 +15,7 @@ from flightpath.errors import MissingCapability
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, missing, ok, register, unknown
 from topologies.doctor.checks.privileges import TUN
-from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
+from topologies.doctor.trial import COMMAND_TIMEOUT_S, try_commands
 from topologies.links import native_program
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -97,14 +97,14 @@ _link_check(
 
 @_link_check(
     "gso_max_size",
-    costs="Slow links pass only single segments, because the size of super-frames cannot be limited.",
+    costs="Slow links pass only single segments, because the size of GSO packets cannot be limited.",
     remedy="sudo apt-get install iproute2",
 )
 def _probe_gso_max_size() -> Finding:
     ip, name = require("ip"), "fp-gso"
     with tun_device(name):
-        run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_LIMIT_S)
-        [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_LIMIT_S))
+        run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_TIMEOUT_S)
+        [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_TIMEOUT_S))
     size = link.get("gso_max_size")
     return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
 
@@ -122,11 +122,11 @@ def _probe_relay() -> Finding:
     process = native_program.start([str(native.binary("relay")), *arguments])
     assert process.stdout is not None, "start() makes a pipe"
     try:
-        if not select.select([process.stdout], [], [], COMMAND_LIMIT_S)[0]:
-            return unknown(f"the relay is not ready after {COMMAND_LIMIT_S:g} s")
+        if not select.select([process.stdout], [], [], COMMAND_TIMEOUT_S)[0]:
+            return unknown(f"the relay is not ready after {COMMAND_TIMEOUT_S:g} s")
         if native_program.read_line(process) == "ready\n":
             return ok("a link starts")
-        return missing(process.communicate(timeout=COMMAND_LIMIT_S)[1] or f"exit code {process.returncode}")
+        return missing(process.communicate(timeout=COMMAND_TIMEOUT_S)[1] or f"exit code {process.returncode}")
     finally:
         end_and_close(process)
 
@@ -137,7 +137,7 @@ def _probe_device(module: str, arguments: Sequence[str]) -> Finding:
     name = "fp-link"
     finding = try_commands(("ip", "link", "add", name, *arguments), found="an interface can be made")
     if finding.state is State.OK:
-        run([require("ip"), "link", "del", "dev", name], timeout_s=COMMAND_LIMIT_S)
+        run([require("ip"), "link", "del", "dev", name], timeout_s=COMMAND_TIMEOUT_S)
     return _with_kernel_remedy(finding, module)
 
 
@@ -172,7 +172,7 @@ def _probe_qdisc(kind: str, arguments: Sequence[str], of_class: Sequence[str]) -
         return _with_kernel_remedy(try_commands(*commands, found="works"), f"sch_{kind}")
     finally:
         with contextlib.suppress(CommandFailed, MissingCapability):  # if it failed, there is none to remove
-            run([require("tc"), "qdisc", "del", "dev", "lo", "root"], timeout_s=COMMAND_LIMIT_S)
+            run([require("tc"), "qdisc", "del", "dev", "lo", "root"], timeout_s=COMMAND_TIMEOUT_S)
 
 
 for _kind, _costs, _arguments, _of_class in (

@@ -9,7 +9,7 @@ from flightpath.command_line import INTERRUPTED
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
 from topologies.doctor.check import Area, Check, Finding, message_of, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S
+from topologies.doctor.trial import COMMAND_TIMEOUT_S
 from topologies.sandbox import sandbox
 
 _privilege_check = partial(register, Area.PRIVILEGES)
@@ -71,7 +71,7 @@ def _probe_user_namespaces() -> Finding:
     namespaces = ["--user", "--map-root-user", "--net", "--mount", "--pid", "--ipc", "--fork"]
     argv = [*(as_user if os.geteuid() == 0 else []), require("unshare"), *namespaces, "true"]
     try:
-        run(argv, timeout_s=COMMAND_LIMIT_S)
+        run(argv, timeout_s=COMMAND_TIMEOUT_S)
     except CommandFailed as error:
         return missing(message_of(error), _remedy_in_force())
     return ok("ordinary users may make them")
@@ -88,7 +88,7 @@ def _probe_uid_range() -> Finding:
         return ok("root has every uid")
     require("newuidmap")
     try:
-        run([require("unshare"), "--user", "--map-auto", "--map-root-user", "true"], timeout_s=COMMAND_LIMIT_S)
+        run([require("unshare"), "--user", "--map-auto", "--map-root-user", "true"], timeout_s=COMMAND_TIMEOUT_S)
     except CommandFailed as error:
         return missing(message_of(error))
     return ok("daemons can have uids of their own")

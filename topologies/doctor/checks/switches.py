@@ -10,7 +10,7 @@ from flightpath.project import SETUP_HINT
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, missing, ok, register
 from topologies.doctor.checks.links import require_tun
-from topologies.doctor.trial import COMMAND_LIMIT_S
+from topologies.doctor.trial import COMMAND_TIMEOUT_S
 
 _BRIDGE = "fp-bridge"
 _switch_check = partial(register, Area.SWITCHES, sandboxed=True)
@@ -28,7 +28,7 @@ def _probe_user_datapath() -> Finding:
     require_tun()
     try:
         with private():
-            vsctl = [require("ovs-vsctl"), f"--timeout={COMMAND_LIMIT_S:.0f}"]
+            vsctl = [require("ovs-vsctl"), f"--timeout={COMMAND_TIMEOUT_S:.0f}"]
             run([*vsctl, "add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"])
             answer = run([*vsctl, "--format=json", "--columns=error", "find", "Interface", f"name={_BRIDGE}"])
             run([*vsctl, "del-br", _BRIDGE])  # its devices would outlive Open vSwitch

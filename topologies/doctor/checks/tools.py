@@ -15,7 +15,7 @@ from flightpath.commands import postgresql_programs, require
 from flightpath.errors import MissingCapability
 from flightpath.project import IS_CHECKOUT, build_folder
 from topologies.doctor.check import Area, Finding, missing, ok, register
-from topologies.doctor.trial import COMMAND_LIMIT_S
+from topologies.doctor.trial import COMMAND_TIMEOUT_S
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~]?\w+)*|\b\d{8}\b")
 _NO_VERSION = "installed; it does not report a version"
@@ -99,7 +99,7 @@ def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=COMMAND_LIMIT_S,
+        timeout=COMMAND_TIMEOUT_S,
         check=False,
         env={**os.environ, "LC_ALL": "C", "MAVEN_OPTS": _JAVA_OPTION},
     )

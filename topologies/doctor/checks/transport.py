@@ -17,7 +17,7 @@ from flightpath.commands import require, run
 from flightpath.processes import is_machine_root
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, limited, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
+from topologies.doctor.trial import COMMAND_TIMEOUT_S, try_commands
 
 ALGORITHMS = (
     *("reno", "cubic", "bbr"),
@@ -46,7 +46,7 @@ def counter(name: str, table: str) -> int:
 
 def _probe_mptcp(family: socket.AddressFamily, address: str) -> Finding:
     """Connects over the sandbox's loopback interface; a counter of the kernel proves that MPTCP version 1 is used."""
-    run([require("ip"), "link", "set", "dev", "lo", "up"], timeout_s=COMMAND_LIMIT_S)
+    run([require("ip"), "link", "set", "dev", "lo", "up"], timeout_s=COMMAND_TIMEOUT_S)
     before = _answered_handshakes()
     try:
         _connect(family, address)
@@ -66,7 +66,7 @@ def _connect(family: socket.AddressFamily, address: str) -> None:
         listener.bind((address, 0))
         listener.listen()
         for end in (listener, client):
-            end.settimeout(COMMAND_LIMIT_S)
+            end.settimeout(COMMAND_TIMEOUT_S)
         client.connect(listener.getsockname())
         with listener.accept()[0] as server:
             server.sendall(b"1")
