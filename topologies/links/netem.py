@@ -3,7 +3,7 @@
     node1 ── A ═ A' ── X ═ Y ── B' ═ B ── node2        three veth pairs (═); only A and B are in the nodes
 
 From a to b, packets that arrive on A' go to X (htb: queue and rate), over to Y, and on to B' (netem: loss, delay and so
-on). The way from b to a is the same, with Y and A'. The sender's own interface has no queueing discipline: its TCP would
+on). From b to a it is the same, with Y and A'. The sender's own interface has no queueing discipline: its TCP would
 notice one there and hold back, which it does not do for a queue on the path.
 """
 

@@ -83,7 +83,7 @@ def test_what_makes_no_sense_is_refused_by_name(text, message):
 
 @pytest.mark.parametrize("at_s", [-1.0, float("nan"), float("inf")])
 def test_a_time_before_the_start_is_refused(at_s):
-    with pytest.raises(UsageError, match="no time after the start"):
+    with pytest.raises(UsageError, match="not a time after the start"):
         LinkEvent(at_s, "h1-s1", carrier=False)
 
 

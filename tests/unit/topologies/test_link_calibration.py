@@ -23,4 +23,4 @@ def test_a_frame_that_was_damaged_on_the_way_is_ignored():
     arrived = [ReceivedFrame(7, position, 10, at_ns) for at_ns, position in enumerate((10, 1 << 20, 0, 11, 10))]
     way = OneWay("a_to_b", LinkSpec(), None, None, {7: arrived})
 
-    assert [(frame.position, frame.arrived_ns) for frame in way.of(7, 20, 10)] == [(0, 2), (10, 0)]
+    assert [(frame.position, frame.arrived_ns) for frame in way.frames_of(7, 20, 10)] == [(0, 2), (10, 0)]

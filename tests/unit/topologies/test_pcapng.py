@@ -79,5 +79,5 @@ def test_a_full_file_ends_with_a_whole_block(tmp_path):
 
 
 def test_what_is_no_capture_is_refused():
-    with pytest.raises(ValueError, match="no capture of tcpdump"):
+    with pytest.raises(ValueError, match="not a capture of tcpdump"):
         list(pcapng.PcapReader().packets(b"x" * 100))
