@@ -1,4 +1,4 @@
-"""Mininet nodes whose shell starts with its first command: starting one takes four programs, and few nodes need it."""
+"""Mininet nodes whose shell starts with the first command: a shell takes four processes, and few nodes need one."""
 
 import contextlib
 import os
@@ -18,10 +18,10 @@ from topologies.sandbox.kernel_settings import entry
 
 
 class Namespaces:
-    """Network namespaces for nodes, made by one program (`native/hosts/namespaces.c`).
+    """Network namespaces of nodes, made by one program (`native/hosts/namespaces.c`).
 
     Attributes:
-        pids: for each node, the PID of the process that keeps its namespace.
+        pids: for each node, the PID of the process that holds its namespace.
 
     Raises:
         MissingCapability: this user may not make network namespaces, or the program is not built.
@@ -34,14 +34,14 @@ class Namespaces:
         self.pids = dict(zip(names, map(int, lines), strict=True))
 
     def stop(self) -> None:
-        """Ends the processes that keep the namespaces; each vanishes with the last process in it."""
+        """Ends the processes that hold the namespaces; each namespace vanishes with its last process."""
         end_and_close(self._process)
 
 
 class LazyShellNode(Node):
-    """A Mininet node whose shell starts with the first command for it (`cmd`, `sendCmd`, the command line).
+    """A Mininet node whose shell starts with its first command (`cmd`, `sendCmd`, the command line).
 
-    Until then a process that does nothing keeps the node's namespace; its PID is the node's `pid`.
+    Until then an idle process holds the node's namespace; its PID is the node's `pid`.
     """
 
     pid: int
@@ -58,7 +58,7 @@ class LazyShellNode(Node):
 
     @override
     def startShell(self, mnopts: str | None = None) -> None:
-        """Makes the node's namespace, unless the network has made it; the shell waits until it is needed."""
+        """Makes the node's namespace, unless the network has made it; the shell starts when it is needed."""
         pid = self.params.get("namespace_pid")
         if not self.inNamespace:
             self.pid = os.getpid()
@@ -98,7 +98,7 @@ class LazyShellNode(Node):
             return
         in_namespace, pid = self.inNamespace, self.pid
         if in_namespace:
-            # What `mnexec -n` does, but in the namespace that exists already: /sys must show its interfaces.
+            # As `mnexec -n`, but in the existing namespace: /sys must show its interfaces.
             with_own_sys = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
             self._shell_prefix = [*entry(self), *with_own_sys]
         try:

@@ -1,4 +1,4 @@
-"""The OpenFlow controller as a Mininet node: a process that gets a description of the network and installs rules."""
+"""The OpenFlow controller as a Mininet node: a process that reads the network's description and installs rules."""
 
 import contextlib
 import subprocess
@@ -26,12 +26,12 @@ _START_TIMEOUT_S = 30.0
 
 
 class FlightpathController(LazyShellNode, Controller):
-    """`python -m controllers` in a process of its own, on the sandbox's loopback interface.
+    """`python -m controllers` as a separate process, on the sandbox's loopback interface.
 
     Args:
-        policy: how it chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty: the default policy;
-            None: no steering, everything is forwarded over shortest paths.
-        probe_period: the time between two probes of a link, for example `100ms`; `0s` turns probing off.
+        policy: policy that chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty is the default
+            policy. None turns steering off: all traffic is forwarded over shortest paths.
+        probe_period: time between two probes of a link, for example `100ms`; `0s` turns probing off.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class FlightpathController(LazyShellNode, Controller):
         """Does nothing: in a sandbox, no other program can have taken the port."""
 
     def launch(self, network: Mininet) -> subprocess.Popen[str]:
-        """Starts the process early: it loads its libraries while the network is built, which takes as long."""
+        """Starts the process early, so that it loads its libraries while the network is built; returns it."""
         self._network = network
         self._log = self._log_path.open("w")
-        self._output.clear()  # of an earlier process
+        self._output.clear()  # from an earlier process
         self._process = subprocess.Popen(
             [
                 *(project_python(), "-m", "controllers", "--network", self._description, "--when-told"),
@@ -73,7 +73,7 @@ class FlightpathController(LazyShellNode, Controller):
 
     @override
     def start(self) -> None:
-        """Passes the network's description to the process, which installs rules as the switches connect."""
+        """Passes the network's description to the process, which installs rules when switches connect."""
         network = self._launched_network
         process = self._process or self.launch(network)
         self._description.write_text(describe(network).to_json())
@@ -82,23 +82,23 @@ class FlightpathController(LazyShellNode, Controller):
             process.stdin.close()
 
     def wait_listening(self) -> None:
-        """Waits until switches may connect: one that tries too early waits a second or more before it tries again."""
+        """Waits until switches may connect: one that tries too early retries only after a second or more."""
         self._wait_for("listening on", "the controller to listen")
 
     def show(self, *options: str) -> str:
-        """The output of `python -m controllers show` for this controller; raises as `flightpath.commands.run` does."""
+        """Returns the output of `python -m controllers show`; raises the errors of `flightpath.commands.run`."""
         url = self.view.where
         return run([project_python(), "-m", "controllers", "show", "--url", url, *options], cwd=PROJECT)
 
     @property
     def view(self) -> View:
-        """The controller's view of connections, paths and links; UsageError if it does not steer."""
+        """View of connections, paths and links; raises UsageError if the controller does not steer."""
         if self.policy is None:
             raise UsageError(f"the controller {self.name} does not steer", "give it a policy, for example disjoint")
         return View(f"unix:{self._socket}")
 
     def wait_ready(self) -> None:
-        """Waits until all its switches have confirmed their rules; MeasurementFailed if some have not in time."""
+        """Waits until all its switches have confirmed their rules; raises MeasurementFailed after a timeout."""
         for switch in self._launched_network.switches:
             if self in getattr(switch, "controlled_by", [self]):
                 self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
@@ -107,7 +107,7 @@ class FlightpathController(LazyShellNode, Controller):
         """Checks that the process still runs.
 
         Raises:
-            UsageError: it refused its options or the network.
+            UsageError: the process refused its options or the network.
             MeasurementFailed: it has ended for another reason; with the end of its log.
         """
         if self._process is None or self._process.poll() is not None:
@@ -119,7 +119,7 @@ class FlightpathController(LazyShellNode, Controller):
 
     @override
     def stop(self, *args: Any, **kwargs: Any) -> None:
-        """Ends the process; the switches keep the rules that they have, and forward by them."""
+        """Ends the process; the switches keep their rules and forward by them."""
         if self._process is not None:
             end(self._process)
             if self._process.stdin is not None:
@@ -146,7 +146,7 @@ class FlightpathController(LazyShellNode, Controller):
         def is_printed() -> bool:
             return any(line.startswith(beginning) for line in self._output)
 
-        # It asks so often because the start of a network waits for it.
+        # A short period, because the start of a network waits for it.
         wait_until(is_printed, what, _START_TIMEOUT_S, check=self.check, poll_s=0.001)
 
     def _collect_output(self, stream: IO[str]) -> None:
@@ -155,7 +155,7 @@ class FlightpathController(LazyShellNode, Controller):
 
 
 class SteeringController(FlightpathController):
-    """A controller that steers TCP connections and MPTCP subflows: `--controller steering,policy=widest`."""
+    """Controller that steers TCP connections and MPTCP subflows: `--controller steering,policy=widest`."""
 
     def __init__(self, name: str = "c0", *, policy: str = "", **params: Any) -> None:
         super().__init__(name, policy=policy, **params)
