@@ -23,9 +23,9 @@ class DtnPair(Topo):
                s1 ══════════════ s2
         x1 … ──┘    bottleneck    └── y1 …        10.0.0.11… 10.0.0.111…   fd00::b…  fd00::6f…
 
-    x1, x2, … send cross traffic to y1, y2, …, which shares the bottleneck with the transfer, as on the public network of
-    the paper netpreflight. The other cables have no limit and no delay, so a round trip is twice the bottleneck's delay.
-    With `switched=False` the bottleneck joins the two nodes directly.
+    x1, x2, … send cross traffic to y1, y2, …, which shares the bottleneck with the transfer, as on the public network
+    of the paper netpreflight. The other cables have no limit and no delay, so a round trip takes twice the bottleneck's
+    delay. With `switched=False` the bottleneck joins the two nodes directly.
 
     Args:
         link: specification of the bottleneck.

@@ -1,23 +1,24 @@
-"""Checks: what one is, what it can find, and the decorator that registers it."""
+"""Checks of the doctor: their records, the decorator that registers them, and functions to run their commands."""
 
 import enum
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flightpath.commands import CommandFailed
+from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
 from flightpath.processes import is_machine_root
 
+COMMAND_TIMEOUT_S = 10.0
 _EXIT_CODE = re.compile(r"^.*? ended with exit code \d+: ", re.DOTALL)
 _NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
 
 class Area(enum.StrEnum):
-    """The groups in which checks are run and shown, in this order: timers come first, while nothing else runs."""
+    """Groups in which checks are run and shown, in this order: timers come first, while nothing else runs."""
 
     MACHINE = "machine"
     PRIVILEGES = "privileges"
@@ -32,23 +33,23 @@ class Area(enum.StrEnum):
 
 
 class State(enum.StrEnum):
-    """The result of a check."""
+    """Result of a check."""
 
     OK = "ok"
     LIMITED = "limited"
-    """It works, but not well enough, or not for this user."""
+    """The feature works, but not well enough, or not for this user."""
     MISSING = "missing"
     UNKNOWN = "unknown"
-    """It could not be tried; the finding says why."""
+    """The feature could not be tried; the finding gives the reason."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one probe found.
+    """Finding of a probe.
 
     Attributes:
-        found: a version, a number, or the error message of what was tried.
-        remedy: replaces the check's own, if the probe knows the cause.
+        found: a version, a number, or the error message of the attempt.
+        remedy: replacement of the check's own remedy, if the probe knows the cause.
     """
 
     state: State
@@ -61,20 +62,20 @@ limited = partial(Finding, State.LIMITED)
 missing = partial(Finding, State.MISSING)
 unknown = partial(Finding, State.UNKNOWN)
 one_line = partial(textwrap.shorten, width=300, placeholder="…")
-"""Text for one cell of a table."""
+"""Shortens a text for one cell of a table."""
 
 Probe = Callable[[], Finding]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One feature or program that a machine may have.
+    """Check of a feature or program that a machine may have.
 
     Attributes:
-        name: unique among all checks.
-        probe: tries it; may raise any exception (see `examine`).
-        costs: what does not work without it, in one plain sentence.
-        remedy: how to get it on Debian and Ubuntu, as a command if there is one.
+        name: name, unique among all checks.
+        probe: function that tries the feature; may raise any exception (see `examine`).
+        costs: consequence of a missing feature, in one plain sentence.
+        remedy: way to get it on Debian and Ubuntu, as a command if there is one.
         required: `make mptcp_load` needs it.
         sandboxed: it must be tried in a sandbox.
     """
@@ -90,7 +91,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check after its probe has run; the fields are those of Check and Finding."""
+    """Result of a check, with the fields of Check and Finding."""
 
     area: Area
     name: str
@@ -115,7 +116,7 @@ def register(area: Area, name: str, **fields: Any) -> Callable[[Probe], Probe]:
 
 
 def registered_checks() -> tuple[Check, ...]:
-    """All registered checks, ordered by area; within an area, as they were registered."""
+    """Returns all checks, ordered by area; within an area, in the order of registration."""
     areas = list(Area)
     return tuple(sorted(_registered, key=lambda check: areas.index(check.area)))
 
@@ -136,7 +137,7 @@ def examine(check: Check) -> CheckResult:
 
 
 def conclude(check: Check, finding: Finding) -> CheckResult:
-    """The result of a check from its finding, with a remedy that this user can type."""
+    """Combines a check with its finding; root's remedies omit `sudo`."""
     remedy = finding.remedy or check.remedy
     if is_machine_root():
         remedy = remedy.replace("sudo ", "")
@@ -146,7 +147,7 @@ def conclude(check: Check, finding: Finding) -> CheckResult:
 
 
 def failed_call(error: OSError, call: str) -> Finding:
-    """The finding if a system call failed: missing, or unknown if only the permission to try it is missing."""
+    """Returns the finding for a failed system call: missing, or unknown if this user may not try it."""
     message = f"{call}: {error.strerror or error}"
     if isinstance(error, PermissionError):
         return unknown(f"this user may not try it: {message}", "run the doctor as root (sudo)")
@@ -154,12 +155,22 @@ def failed_call(error: OSError, call: str) -> Finding:
 
 
 def failed_command(error: CommandFailed) -> Finding:
-    """The finding if a command failed: missing, or unknown if only the permission to try it is missing."""
+    """Returns the finding for a failed command: missing, or unknown if this user may not try it."""
     message = message_of(error)
     is_permission = any(refusal in message for refusal in _NO_PERMISSION)
     return unknown(message) if is_permission else missing(message)
 
 
 def message_of(error: CommandFailed) -> str:
-    """A failed program's own error message, without the command line that the error begins with."""
+    """Returns a failed program's own error message, without the command line before it."""
     return one_line(_EXIT_CODE.sub("", str(error)))
+
+
+def try_commands(*commands: Sequence[str], found: str) -> Finding:
+    """Runs commands one after the other: ok with `found` if all succeed, else the finding for the first failure."""
+    try:
+        for program, *arguments in commands:
+            run([require(program), *arguments], timeout_s=COMMAND_TIMEOUT_S, env={"LC_ALL": "C"})
+    except CommandFailed as error:
+        return failed_command(error)
+    return ok(found)

@@ -19,7 +19,7 @@ _MAX_NAMES = 8
 
 
 def as_json(examination: Examination) -> dict[str, Any]:
-    """The object that `--json` prints."""
+    """Returns the object that `--json` prints."""
     return {
         "machine": {**examination.machine, "loaded_modules": list(examination.loaded_modules)},
         "checks": [dataclasses.asdict(result) for result in examination.results],
@@ -28,7 +28,7 @@ def as_json(examination: Examination) -> dict[str, Any]:
 
 
 def summary(examination: Examination) -> str:
-    """What this machine can and cannot do, in one sentence."""
+    """Summarises in one sentence what this machine can and cannot do."""
     results = examination.results
     lacking = [result for result in results if result.required and result.state is State.MISSING]
     if lacking:
@@ -44,7 +44,7 @@ def summary(examination: Examination) -> str:
 
 
 def print_table(console: Console, examination: Examination) -> None:
-    """Prints the checks by area, for each missing thing what does not work and how to fix it, and the summary."""
+    """Prints the checks by area, the consequence and remedy of each missing feature, and the summary."""
     machine = examination.machine
     headline = (
         f"{machine['distribution']}, Linux {machine['kernel']} on {machine['architecture']}, {machine['cores']} "
@@ -58,7 +58,7 @@ def print_table(console: Console, examination: Examination) -> None:
     for area, results in groupby(examination.results, key=lambda result: result.area):
         table.add_row()
         table.add_row(Text(area, style="bold"))
-        for _, alike in groupby(results, key=_what_is_shown):
+        for _, alike in groupby(results, key=_row_key):
             table.add_row(*_cells(list(alike)))
     console.print(table)
     console.print()
@@ -69,8 +69,8 @@ def print_table(console: Console, examination: Examination) -> None:
     console.print(Text(summary(examination), style="bold"))
 
 
-def _what_is_shown(result: CheckResult) -> tuple[str, ...]:
-    """What is shown beside a check's name; neighbours for which it is the same share one row, unless they work."""
+def _row_key(result: CheckResult) -> tuple[str, ...]:
+    """Returns a check's cells besides its name; neighbours with the same cells share one row, unless they work."""
     own_row = result.name if result.state is State.OK else ""
     return own_row, result.state, result.found, result.costs, result.remedy
 

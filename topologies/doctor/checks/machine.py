@@ -1,4 +1,4 @@
-"""Checks of processors, memory and timers: too slow a machine would limit an experiment instead of its network."""
+"""Checks of processors, memory and timers, so that the machine does not limit an experiment."""
 
 import math
 import os
@@ -24,7 +24,7 @@ _machine_check = partial(register, Area.MACHINE)
 
 
 def facts() -> dict[str, Any]:
-    """What the machine is, for the head of a report."""
+    """Describes the machine for the head of a report."""
     uid = os.geteuid()
     return {
         "kernel": platform.release(),
@@ -66,7 +66,7 @@ def judge_cores(cores: int) -> Finding:
     remedy="end other work on this machine, or give the virtual machine processors of its own",
 )
 def _probe_timer() -> Finding:
-    # The least slack keeps the kernel from delaying wake-ups to group them (by 50 us, by default).
+    # Minimal slack, or the kernel would delay wake-ups to group them (by 50 us, by default).
     slack_ns = libc.call("prctl", _PR_GET_TIMERSLACK, 0, 0, 0, 0)
     libc.call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     late = []

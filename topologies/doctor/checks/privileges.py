@@ -1,4 +1,4 @@
-"""Checks of privileges: what this user may do, as opposed to what the kernel can do."""
+"""Checks of this user's privileges, as opposed to features of the kernel."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -8,8 +8,7 @@ from pathlib import Path
 from flightpath.command_line import INTERRUPTED
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
-from topologies.doctor.check import Area, Check, Finding, message_of, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_TIMEOUT_S
+from topologies.doctor.check import COMMAND_TIMEOUT_S, Area, Check, Finding, message_of, missing, ok, register, unknown
 from topologies.sandbox import sandbox
 
 _privilege_check = partial(register, Area.PRIVILEGES)
@@ -29,13 +28,13 @@ _RUN_AS_ROOT = (
 
 
 def sandbox_check(body: Callable[[], int]) -> Check:
-    """The check that makes a sandbox, and runs the checks that need one in it (`body`)."""
+    """Returns the check that makes a sandbox and runs `body`, the checks that need one, in it."""
     costs = "No experiment can run: each needs namespaces of its own."
     return Check(Area.PRIVILEGES, "sandbox", partial(_probe_sandbox, body), costs, _RUN_AS_ROOT, required=True)
 
 
 def namespace_remedy(settings: Mapping[str, str]) -> str:
-    """The command that lets ordinary users make namespaces, given the sysctls in force (without absent ones)."""
+    """Returns the command that lets ordinary users make namespaces, given the existing sysctls."""
     forbidding = [name for name, (forbids, _) in _SETTINGS.items() if settings.get(name) == forbids]
     if not forbidding:
         return _RUN_AS_ROOT

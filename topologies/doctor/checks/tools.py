@@ -14,8 +14,7 @@ import native
 from flightpath.commands import postgresql_programs, require
 from flightpath.errors import MissingCapability
 from flightpath.project import IS_CHECKOUT, build_folder
-from topologies.doctor.check import Area, Finding, missing, ok, register
-from topologies.doctor.trial import COMMAND_TIMEOUT_S
+from topologies.doctor.check import COMMAND_TIMEOUT_S, Area, Finding, missing, ok, register
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~]?\w+)*|\b\d{8}\b")
 _NO_VERSION = "installed; it does not report a version"
@@ -28,7 +27,7 @@ _tool_check = partial(register, Area.TOOLS)
 
 
 def version_in(text: str) -> str | None:
-    """The first version number in a program's output, for example `3.1.0`, or a date (iputils: `20221126`)."""
+    """Finds the first version number in a program's output, for example `3.1.0`, or a date (iputils: `20221126`)."""
     match = _VERSION.search(text)
     return match[0] if match else None
 
@@ -89,7 +88,7 @@ def _probe_jmeter() -> Finding:
 
 
 def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
-    """Asks a program for its version; some print it on stderr, or return another exit code than 0."""
+    """Asks a program for its version; some print it on stderr, or return an exit code other than 0."""
     for program in also:
         require(program)
     done = subprocess.run(
@@ -112,7 +111,7 @@ def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
 
 
 def _program(name: str, command: str, package: str, costs: str, *, required: bool = False, also: str = "") -> None:
-    """Registers the check of a program of a Debian package; `command` prints its version, `also` must be there too."""
+    """Registers a check of a Debian package's program; `command` prints its version, `also` must exist too."""
     _tool_check(name, costs=costs, remedy=f"sudo apt-get install {package}", required=required)(
         partial(_probe_program, command.split(), also.split())
     )
