@@ -14,7 +14,7 @@ from topologies.mininet.scripts.tc_options import link_spec, take_shape
 
 
 class ShapedInterface(EmulatedInterface):
-    """An end of a ShapedLink: `config(bw=10, delay="5ms")` sets what it sends, in place of what was set before."""
+    """An end of a ShapedLink: `config(bw=10, delay="5ms")` replaces the specification of what it sends."""
 
     @override
     def config(self, **params: Any) -> dict[str, Any]:
@@ -27,9 +27,9 @@ class ShapedInterface(EmulatedInterface):
 
 
 class _ShapedLink(EmulatedLink):
-    """Mininet's `TCLink` with the same options, of which `params1` and `params2` may give each end its own.
+    """Mininet's `TCLink` with the same options; `params1` and `params2` may set them for each end.
 
-    Options of our links (`docs/links.md`) are understood too: `queue="1bdp"`, `corruption="0.1%"`.
+    Options of our links (`docs/links.md`) work too: `queue="1bdp"`, `corruption="0.1%"`.
     """
 
     interface = ShapedInterface
@@ -42,7 +42,7 @@ class _ShapedLink(EmulatedLink):
         super().__init__(node1, node2, **params)
 
     def set_shape(self, interface: Intf, spec: LinkSpec) -> None:
-        """Puts a specification in force for what an interface sends."""
+        """Applies a specification to the direction in which an interface sends."""
         way: Direction = "a_to_b" if interface is self.intf1 else "b_to_a"
         self.apply(way, spec)
         setattr(self, way, spec)
