@@ -78,7 +78,8 @@ class _LinkMeasurement:
         spec, stats = way.spec, self._stats(way)
         may_lose_all = spec.trace is not None or spec.burst_loss is not None or spec.loss**count > 1e-6
         if not delays_ms and not may_lose_all:
-            raise MeasurementFailed(f"link {self._link.name}: none of {count} packets passed from {_from_to(way)}")
+            direction = way.direction.replace("_", " ")
+            raise MeasurementFailed(f"link {self._link.name}: none of {count} packets passed from {direction}")
         delay = LinkCalibration(
             self._link.name,
             way.direction,
@@ -225,7 +226,3 @@ def _median_uncertainty_s(spec: LinkSpec, pause_s: float, count: int) -> float:
 
 def _clock_offset_ns() -> int:
     return time.time_ns() - time.monotonic_ns()
-
-
-def _from_to(way: OneWay) -> str:
-    return way.direction.replace("_", " ")

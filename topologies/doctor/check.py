@@ -37,10 +37,10 @@ class State(enum.StrEnum):
 
     OK = "ok"
     LIMITED = "limited"
-    """The feature works, but not well enough, or not for this user."""
+    """Feature that works, but not well enough, or not for this user."""
     MISSING = "missing"
     UNKNOWN = "unknown"
-    """The feature could not be tried; the finding gives the reason."""
+    """Feature that could not be tried; the finding gives the reason."""
 
 
 @dataclass(frozen=True)

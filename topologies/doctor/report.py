@@ -77,13 +77,13 @@ def _row_key(result: CheckResult) -> tuple[str, ...]:
 
 def _cells(alike: Sequence[CheckResult]) -> tuple[Text, Text, Text]:
     result = alike[0]
-    found = Text(result.found)
+    details = Text(result.found)
     if result.state is not State.OK:
-        found.append(f"\n{result.costs}", style="italic")
-        found.append("\nto fix: ", style="bold")
-        found.append(result.remedy)
+        details.append(f"\n{result.costs}", style="italic")
+        details.append("\nto fix: ", style="bold")
+        details.append(result.remedy)
     names = [f" {_REQUIRED_MARK if it.required else ' '} {it.name}" for it in alike]
-    return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), found
+    return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), details
 
 
 def _names(results: Sequence[CheckResult]) -> str:

@@ -86,7 +86,7 @@ class EmulatedLink(Link, ChangeableLink):
     seed: int
 
     is_complete = False
-    """Whether the link passes packets and its interfaces are up."""
+    """True once the link passes packets and its interfaces are up."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Specification of a link: bandwidth, delay, loss, queue and more, for one direction."""
 
-# ruff: noqa: RUF009 - what is called for the fields' defaults is dataclasses.field()
+# ruff: noqa: RUF009 - the functions called for defaults return dataclasses.field()
 
 import dataclasses
 import re

@@ -8,7 +8,7 @@ from topologies.links.fields import parse_switch
 from topologies.links.spec import LinkSpec
 
 LinkText = LinkSpec | str | None
-"""A link as topologies take it; None leaves it to whoever starts the network (`mn --link relay,bw=10`)."""
+"""Link as topologies take it; None leaves it to whoever starts the network (`mn --link relay,bw=10`)."""
 
 _LINK_FORMS = "KEY=VALUE ..., for example bandwidth=10Mbit delay=5ms"
 _SHORT = ("bandwidth", "delay", "queue", "loss")

@@ -161,14 +161,11 @@ def _netem(spec: LinkSpec) -> str:
     With `rate`, netem computes a packet's departure from that of the packet before it. This keeps packets in order
     despite jitter and a decreasing delay, and such a high rate takes no time. In virtual time it is the link's rate.
     """
+    # In virtual time htb and netem have one rate, and round times down to whole ns: neither is slower.
+    rate_bps = spec.bandwidth_bps if _is_exact() and spec.bandwidth_bps else UNLIMITED_BPS
     words = [f"netem limit {_netem_limit(spec)}", *_delay(spec), _loss(spec)]
     words += [f"{field.netem} {_percent(getattr(spec, name))}" for name, field in FIELDS.items() if field.netem]
-    return " ".join([*words, f"rate {0 if spec.reordering else _serialising_bps(spec)}bit"])
-
-
-def _serialising_bps(spec: LinkSpec) -> int:
-    """Returns netem's rate. htb and netem both round times down to whole ns, so that neither is slower."""
-    return spec.bandwidth_bps or UNLIMITED_BPS if _is_exact() else UNLIMITED_BPS
+    return " ".join([*words, f"rate {0 if spec.reordering else rate_bps}bit"])
 
 
 def _is_exact() -> bool:

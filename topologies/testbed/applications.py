@@ -20,7 +20,7 @@ from topologies.sandbox.sandbox import TEMPORARY
 _START_TIMEOUT_S = 30.0
 _ALL_ADDRESSES = "0.0.0.0"
 _LISTENS = "0A"
-"""The state LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
+"""State LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
 
 
 class OskenController(LazyShellNode, Controller):

@@ -1,4 +1,4 @@
-"""Cables: links that emulate nothing, whole networks of them, and the changes that they refuse."""
+"""Bare veth pairs: links that emulate nothing, networks of them, and the changes that they refuse."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commands of tc(8) for a specification, and whether this machine's tc knows all the words."""
+"""Commands of tc(8) for a specification, and a check that this machine's tc accepts them."""
 
 import shutil
 import subprocess
@@ -125,9 +125,9 @@ def test_a_change_that_would_lose_packets_is_refused_by_name(before, after, kind
     ],
 )
 def test_this_machine_s_tc_knows_all_the_words(spec):
-    """It reads a line's options before it looks for the interface, which is not there."""
+    """tc parses a line's options before it looks for the interface, which does not exist."""
     stages = Stages("nosuch0", "nosuch1", "nosuch2", "nosuch3", 7)
     for line in traffic_control.setup(stages, spec):
         if not line.startswith("filter"):
-            told = subprocess.run(["tc", *line.split()], capture_output=True, text=True, check=False)
-            assert "Cannot find device" in told.stderr, line
+            done = subprocess.run(["tc", *line.split()], capture_output=True, text=True, check=False)
+            assert "Cannot find device" in done.stderr, line

@@ -41,23 +41,23 @@ def judge_timer(oversleeps_us: Sequence[float]) -> Finding:
     """Judges timers by the 99th percentile of how late sleeps ended, in microseconds."""
     late = sorted(oversleeps_us)
     p99 = late[math.ceil(len(late) * 0.99) - 1]
-    found = (
+    evidence = (
         f"sleeps of {_SLEEP_S * 1000:g} ms end {statistics.median(late):.0f} us late (median), {p99:.0f} us (p99 "
         f"of {len(late)})"
     )
-    return ok(found) if p99 <= TIMER_LIMIT_US else limited(found)
+    return ok(evidence) if p99 <= TIMER_LIMIT_US else limited(evidence)
 
 
 def judge_memory(total_bytes: int, available_bytes: int) -> Finding:
     """Judges whether the available memory is enough for the main experiment."""
-    found = f"{available_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GiB available"
-    return ok(found) if available_bytes >= ENOUGH_MEMORY_BYTES else limited(found)
+    evidence = f"{available_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GiB available"
+    return ok(evidence) if available_bytes >= ENOUGH_MEMORY_BYTES else limited(evidence)
 
 
 def judge_cores(cores: int) -> Finding:
     """Judges whether links and load can run side by side."""
-    found = f"{cores} for this process"
-    return ok(found) if cores >= ENOUGH_CORES else limited(found)
+    evidence = f"{cores} for this process"
+    return ok(evidence) if cores >= ENOUGH_CORES else limited(evidence)
 
 
 @_machine_check(
