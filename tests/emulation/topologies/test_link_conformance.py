@@ -134,7 +134,7 @@ def test_duplicates_come_at_their_probability(emulator):
 
 
 def checksum_errors(host: MultihomedHost, protocol: str) -> int:
-    """Returns the number of packets of a protocol (`Udp`, `Tcp`, `IpExt`) that the host's kernel dropped for their checksum."""
+    """Returns the number of packets of a protocol (`Udp`, `Tcp`, `IpExt`) that the host dropped for their checksum."""
     lines = (host.run(["cat", "/proc/net/snmp"]) + host.run(["cat", "/proc/net/netstat"])).splitlines()
     names, values = (line.split() for line in lines if line.startswith(f"{protocol}:"))
     return int(values[names.index("InCsumErrors")])
