@@ -53,15 +53,8 @@ from topologies.mininet.scripts.stand_ins import stand_in  # noqa: E402
 
 stand_in()  # for the user's files that come after this one
 topos = {name: catalogue.topology(name) for name in catalogue.names()}
-switches: dict[str, type[AutoSwitch]] = {
-    "auto": AutoSwitch,
-    "default": AutoSwitch,
-    "ovs": AutoSwitch,
-    "ovsk": KernelSwitch,
-    "user": ScriptUserSwitch,
-    "ovsbr": ScriptBridge,
-    "lxbr": ScriptBridge,
-}
+switches: dict[str, type[AutoSwitch]] = dict.fromkeys(("auto", "default", "ovs"), AutoSwitch)
+switches |= {"ovsk": KernelSwitch, "user": ScriptUserSwitch, "ovsbr": ScriptBridge, "lxbr": ScriptBridge}
 controllers = {"flightpath": FlightpathController, "steering": SteeringController}
 controllers |= {"osken": OskenController, "ryu": OskenController, "remote": ScriptRemoteController}
 controllers |= dict.fromkeys(("ref", "ovsc"), ScriptController)

@@ -1,18 +1,17 @@
-"""Checks of the doctor: their records, the decorator that registers them, and functions to run their commands."""
+"""Checks of the doctor: their records, the decorator that registers them, and the findings of failures."""
 
 import enum
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flightpath.commands import CommandFailed, require, run
+from flightpath.commands import CommandFailed
 from flightpath.errors import MissingCapability
 from flightpath.processes import is_machine_root
 
-COMMAND_TIMEOUT_S = 10.0
 _EXIT_CODE = re.compile(r"^.*? ended with exit code \d+: ", re.DOTALL)
 _NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
@@ -164,13 +163,3 @@ def failed_command(error: CommandFailed) -> Finding:
 def message_of(error: CommandFailed) -> str:
     """Returns a failed program's own error message, without the command line before it."""
     return one_line(_EXIT_CODE.sub("", str(error)))
-
-
-def try_commands(*commands: Sequence[str], found: str) -> Finding:
-    """Runs commands one after the other: ok with `found` if all succeed, else the finding for the first failure."""
-    try:
-        for program, *arguments in commands:
-            run([require(program), *arguments], timeout_s=COMMAND_TIMEOUT_S, env={"LC_ALL": "C"})
-    except CommandFailed as error:
-        return failed_command(error)
-    return ok(found)

@@ -27,6 +27,7 @@ from topologies.doctor.check import (
 )
 from topologies.doctor.checks import machine, privileges, tools, transport
 from topologies.doctor.examination import CHECKS, Examination, examine_machine
+from topologies.doctor.trial import try_commands
 from topologies.sandbox import sandbox
 
 MACHINE = {
