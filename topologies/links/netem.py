@@ -122,9 +122,6 @@ class NetemLink(EmulatedLink):
             specs = {way: self._spec_in_force(way) for way in DIRECTIONS}
         return {"name": self.name, "directions": {way: {**counters[way], "spec": specs[way]} for way in DIRECTIONS}}
 
-    def reset(self) -> None:
-        """Does nothing: netem has neither lateness nor queue peaks."""
-
     @override
     def check(self) -> None:
         if self._timer.problem is not None:

@@ -58,9 +58,6 @@ class VethLink(EmulatedLink):
         a, b = self._read(self.intf1), self._read(self.intf2)
         return {"name": self.name, "directions": {"a_to_b": _direction(a, b), "b_to_a": _direction(b, a)}}
 
-    def reset(self) -> None:
-        """Does nothing: a veth pair has neither lateness nor queue peaks."""
-
     @override
     def check(self) -> None:
         self._read(self.intf1)
