@@ -48,7 +48,7 @@ def test_a_cable_refuses_what_it_cannot_be():
                 change()
         assert cable.a_to_b == LinkSpec()
         cable.change(loss=0)
-        with pytest.raises(UsageError, match="cannot be: 1Mbit,"):
+        with pytest.raises(UsageError, match="cannot emulate: 1Mbit,"):
             VethLink(*testbed.net.hosts, spec=LinkSpec(bandwidth_bps=1_000_000))
         testbed.net.hosts[0].run(["ip", "link", "delete", "dev", cable.intf1.name])
         with pytest.raises(MeasurementFailed, match="is gone"):
