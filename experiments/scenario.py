@@ -271,7 +271,7 @@ class Scenario(ABC):
         options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
         with ExitStack() as stack:
             testbed = stack.enter_context(Testbed(self.topology(cell, plan), **options))
-            with testbed.blaming_its_parts():
+            with testbed.reporting_component_failure():
                 services = self.start_services(testbed, context, stack)
             watch = fidelity.Watch(
                 testbed,

@@ -178,7 +178,7 @@ class ServedNetwork:
         if port not in there.addresses:
             raise UsageError(f"{target} has no address on interface {port}", f"interfaces: {sorted(there.addresses)}")
         self._watched()
-        with self._testbed.blaming_its_parts():
+        with self._testbed.reporting_component_failure():
             yield here, there, there.address(port)
 
     def _file(self, content: bytes = b"") -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""The command `python -m topologies`: examines the machine (`doctor`) and removes what killed runs left (`clean`)."""
+"""The command `python -m topologies`: examines the machine (`doctor`) and removes leftovers (`clean`)."""
 
 import argparse
 import json
@@ -21,19 +21,19 @@ Features are tried, not guessed from versions: devices, queues, switches and con
 namespaces, which vanish when the doctor ends, however it ends. Nothing else on the machine changes, with one exception:
 the kernel loads a module when its feature is first used. The doctor names these modules.
 
-It works without root, too. What only root can try is `unknown` then."""
+It works without root, too. Features that only root can try are then `unknown`."""
 _CLEAN = """\
-Removes what killed runs have left on the machine, and nothing that is not Flightpath's.
+Removes leftovers of killed runs from the machine, and nothing that is not Flightpath's.
 
-Everything in a sandbox vanishes by itself. What remains are congestion controls that were loaded as BPF programs. A
-process keeps each of them, and ends with the last run that uses it; then the kernel removes the algorithm. Only if that
-process itself is killed, its record stays, and on kernels before 6.4 the algorithm too: these are removed here."""
+Everything in a sandbox vanishes by itself, except congestion controls that were loaded as BPF programs. A process keeps
+each of them, and ends with the last run that uses it; then the kernel removes the algorithm. Only if that process is
+killed, its record stays, and on kernels before 6.4 the algorithm too. This command removes both."""
 _DOCTOR_EPILOG = """\
 states:
   ok       it was tried and works
   limited  it works, but not well enough, or not for this user
   missing  it was tried and does not work
-  unknown  it could not be tried; the reason is beside it
+  unknown  it could not be tried; the table gives the reason
 
 A * marks what `make mptcp_load` needs. Everything else is optional.
 
@@ -73,7 +73,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     doctor.set_defaults(run_command=_doctor)
     clean = commands.add_parser(
         "clean",
-        help="remove what killed runs have left",
+        help="remove leftovers of killed runs",
         description=_CLEAN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -23,19 +23,17 @@ class DtnPair(Topo):
                s1 ══════════════ s2
         x1 … ──┘    bottleneck    └── y1 …        10.0.0.11… 10.0.0.111…   fd00::b…  fd00::6f…
 
-    x1, x2, … send the cross-traffic, to y1, y2, …: as on the public network of the paper netpreflight, it shares the
-    bottleneck with the transfer. The other cables have no limit and no delay, so a round trip is twice the bottleneck's
+    x1, x2, … send cross traffic to y1, y2, …, which shares the bottleneck with the transfer, as on the public network
+    of the paper netpreflight. The other cables have no limit and no delay, so a round trip takes twice the bottleneck's
     delay. With `switched=False` the bottleneck joins the two nodes directly.
 
-    The hosts may have TCP buffers for 10 Gb/s over 100 ms (`topologies.hosts.multihomed.LARGE_TCP_BUFFERS`).
-
     Args:
-        link: the bottleneck.
+        link: specification of the bottleneck.
         switched: put two switches between the nodes.
-        cross_traffic: pairs of hosts beside the nodes.
-        congestion_control: of all hosts.
-        receive_buffer_bytes: of dtn2, fixed; by default the kernel sizes it.
-        tuned: let the kernel grow TCP buffers to what such paths need; otherwise as far as an untuned kernel does.
+        cross_traffic: number of pairs of hosts for cross traffic.
+        congestion_control: algorithm of all hosts.
+        receive_buffer_bytes: fixed receive buffer of dtn2; by default the kernel sizes it.
+        tuned: let TCP buffers grow for 10 Gb/s over 100 ms (`LARGE_TCP_BUFFERS`); otherwise as on an untuned kernel.
     """
 
     @override
@@ -53,8 +51,9 @@ class DtnPair(Topo):
             raise UsageError("cross_traffic: needs the switches, but switched is off")
         buffers = LARGE_TCP_BUFFERS if flag("tuned", tuned) else KERNEL_TCP_BUFFERS
         settings = {"congestion_control": congestion_control, "sysctls": buffers}
-        given = receive_buffer_bytes
-        buffer = None if given is None else whole("receive_buffer_bytes", given, 4096, 1 << 30)
+        buffer = receive_buffer_bytes
+        if buffer is not None:
+            buffer = whole("receive_buffer_bytes", buffer, 4096, 1 << 30)
         self._add_host(SOURCE, 1, settings)
         self._add_host(TARGET, 2, {**settings, "receive_buffer_bytes": buffer})
         bottleneck = link_spec(link)

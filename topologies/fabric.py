@@ -1,4 +1,4 @@
-"""Edge switches joined by disjoint paths, each over a core switch of its own: `edges=2,hosts=2,cores=2,mptcp=on`."""
+"""Edge switches joined by disjoint paths, each over its own core switch: `edges=2,hosts=2,cores=2,mptcp=on`."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -19,7 +19,7 @@ _FIRST_ACCESS_PORT = 16
 
 
 class Fabric(Topo):
-    """Edge switches with hosts, joined by core switches; each core switch makes a path of its own.
+    """Edge switches with hosts, joined by core switches; each core switch makes one path.
 
               core1 (path 1)   core2 (path 2)  …
                ║    ╚═══╗    ╔═══╝    ║
@@ -33,22 +33,22 @@ class Fabric(Topo):
     the controller forwards to a host's first interface over path 1, to its second over path 2, and so on. With
     `multihomed=False` a host has one interface, which is reached over path 1.
 
-    With MPTCP the hosts on edge1 are clients and open a subflow over each path; all others announce their addresses,
-    and those on further edges with `clients` do both: they open subflows to the hosts that they connect to.
+    With MPTCP the hosts on edge1 are clients and open a subflow over each path; all others announce their addresses.
+    With `clients` above 1, hosts on further edges do both: they also open subflows to the hosts that they connect to.
 
     Args:
         edges: number of edge switches.
-        hosts: hosts on each of them.
-        cores: number of core switches, and so of paths.
-        links: of each path, or one for all; several in a text are separated by `;`.
-        access: the hosts' cables.
+        hosts: number of hosts on each edge switch.
+        cores: number of core switches, which is the number of paths.
+        links: specification of each path's links, or one for all; in a text, `;` separates them.
+        access: specification of the hosts' cables.
         multihomed: give hosts an interface per path.
         mptcp: let connections have several subflows.
-        subflows: how many, with MPTCP; by default one per interface.
-        clients: on how many edges, from the first, hosts open subflows.
-        announce: the flags with which servers announce their addresses (`Endpoint`); none announces nothing.
-        congestion_control: of all hosts.
-        settings: more of them, as `MultihomedHost` takes them.
+        subflows: number of subflows with MPTCP; by default one per interface.
+        clients: number of edges, from the first, whose hosts open subflows.
+        announce: flags with which servers announce their addresses (`Endpoint`); empty announces none.
+        congestion_control: algorithm of all hosts.
+        settings: further arguments of `MultihomedHost`.
     """
 
     @override
@@ -75,7 +75,7 @@ class Fabric(Topo):
         client_edges = whole("clients", clients, 1, switches)
         has_mptcp = flag("mptcp", mptcp)
         additional = per_connection - 1 if has_mptcp and announce else 0
-        own = {"congestion_control": congestion_control, "segment_early": has_mptcp}  # three switches on the way
+        own = {"congestion_control": congestion_control, "segment_early": has_mptcp}  # a path has three switches
         for core in range(1, paths + 1):
             self.addSwitch(f"core{core}", dpid=f"{_FIRST_CORE_DPID + core:016x}")
         for edge in range(1, switches + 1):

@@ -3,24 +3,24 @@
 
     sudo topologies/mn.py --topo dtn_pair --link relay,bw=10000,delay=15ms --switch auto --controller steering
 
-It is also a file for `mn --custom`; then the rest is the same, but where `mn` does not find the file, it runs its
-clean-up on the machine. `mn` executes this file and adds all its names to its own. The whole of `mn` runs in a sandbox:
-its network, its Open vSwitch and its processes end with it, however it ends, and other networks on the machine are left
-alone, so that `mn -c` is never needed. The sandbox has no way to the outside: no `--nat`, and a remote controller runs
+It also works as a file for `mn --custom`, except that `mn` runs its clean-up on the machine if it does not find the
+file. `mn` executes this file and adds all its names to its own. All of `mn` runs in a sandbox: its network, its Open
+vSwitch and its processes end with it, however it ends, and other networks on the machine are not affected, so that
+`mn -c` is never needed. The sandbox is isolated from the outside: there is no `--nat`, and a remote controller must run
 inside (`sh ./controller &`).
 
-`--controller flightpath` forwards over shortest paths. `osken,app.py` runs an application of yours for os-ken or Ryu;
-what it logs is in /run/flightpath/c0.log (`sh cat …`). `steering` gives each TCP connection and each MPTCP subflow a
-path of its own: `--controller steering,policy=widest` (policies: `controllers.subflows.policies`); `connections` on
-mn's command line shows which.
+`--controller flightpath` forwards over shortest paths. `osken,app.py` runs your application for os-ken or Ryu; its log
+is /run/flightpath/c0.log (`sh cat …`). `steering` gives each TCP connection and each MPTCP subflow its own path:
+`--controller steering,policy=widest` (policies: `controllers.subflows.policies`); `connections` on mn's command line
+shows them.
 """
 
 import sys
 from pathlib import Path
 
-# If anything below fails, mn would "clean up": it ends all processes whose names look like Mininet's, of anybody.
+# If anything below fails, mn would "clean up": it ends all processes with names like Mininet's, also those of others.
 if hasattr(sys.modules["__main__"], "MininetRunner"):
-    sys.modules["__main__"].cleanup = lambda: None
+    vars(sys.modules["__main__"])["cleanup"] = lambda: None
 
 if __name__ == "__main__":
     sys.path.pop(0)  # this folder, in which there is another `mininet`
@@ -47,14 +47,14 @@ if __name__ == "__main__":
     sys.exit(start_mn(Path(__file__).resolve()))
 move_into_sandbox()
 
-# Not earlier: what links can be made shows only in the sandbox.
+# Not earlier: only the sandbox shows which links can be made.
 from topologies.mininet.scripts.links import ShapedLink  # noqa: E402
 from topologies.mininet.scripts.stand_ins import stand_in  # noqa: E402
 
-stand_in()  # for files of the user's that come after this one
+stand_in()  # for the user's files that come after this one
 topos = {name: catalogue.topology(name) for name in catalogue.names()}
-switches = {"auto": AutoSwitch, "default": AutoSwitch, "ovs": AutoSwitch, "ovsk": KernelSwitch}
-switches |= {"user": ScriptUserSwitch, "ovsbr": ScriptBridge, "lxbr": ScriptBridge}
+switches: dict[str, type[AutoSwitch]] = dict.fromkeys(("auto", "default", "ovs"), AutoSwitch)
+switches |= {"ovsk": KernelSwitch, "user": ScriptUserSwitch, "ovsbr": ScriptBridge, "lxbr": ScriptBridge}
 controllers = {"flightpath": FlightpathController, "steering": SteeringController}
 controllers |= {"osken": OskenController, "ryu": OskenController, "remote": ScriptRemoteController}
 controllers |= dict.fromkeys(("ref", "ovsc"), ScriptController)
@@ -67,10 +67,10 @@ cleanup = nothing_to_clean
 
 
 def MininetWithControlNet(*_: object, **__: object) -> Mininet:
-    """What `--innamespace` asks for."""
+    """Refuses the option `--innamespace`."""
     raise UsageError("--innamespace: switches are one Open vSwitch, which has one namespace", "leave the option out")
 
 
 def findController() -> type[FlightpathController]:
-    """The controller if `--controller` is not given."""
+    """Returns the default of the option `--controller`."""
     return FlightpathController

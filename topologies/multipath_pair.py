@@ -13,27 +13,27 @@ from topologies.links.texts import LinkText, flag, link_specs, whole
 
 CLIENT, SERVER = "h1", "h2"
 MAX_PATHS = 8
-"""The kernel's path manager keeps no more addresses of a host (MPTCP_PM_ADDR_MAX)."""
+"""Maximum number of a host's addresses in the kernel's path manager (MPTCP_PM_ADDR_MAX)."""
 
 
 class MultipathPair(Topo):
-    """h1 (client) and h2 (server) with one link per path, each with properties of its own.
+    """h1 (client) and h2 (server) with one link per path, each with its own properties.
 
         h1-eth0 ═══ path 1 ═══ h2-eth0        10.0.1.1  10.0.1.2      fd00:1::1  fd00:1::2
         h1-eth1 ═══ path 2 ═══ h2-eth1        10.0.2.1  10.0.2.2      fd00:2::1  fd00:2::2
            …                                  switched:  h1-eth0 ═══ path 1 ═══ s1 ─── h2-eth0
 
-    Every address has a routing table of its own, so that its packets leave over its path. With MPTCP, h2 announces its
+    Every address has its own routing table, so that its packets leave over its path. With MPTCP, h2 announces its
     addresses of one family and h1 opens a subflow to each, so a connection from h1 to any of them uses all paths. The
-    switch of a path stands next to h2, at the end of an ideal cable.
+    switch of a path is next to h2, at the end of an ideal cable.
 
     Args:
         paths: number of paths.
-        links: of each path, or one for all; several in a text are separated by `;`.
+        links: specification of each path, or one for all; in a text, `;` separates them.
         switched: give each path a switch.
         mptcp: let connections use all paths.
-        family: 4 or 6: which of a path's addresses MPTCP uses. The kernel's limit counts both families together.
-        congestion_control: of both hosts.
+        family: IP version of the addresses that MPTCP uses, 4 or 6. The kernel's limit counts both together.
+        congestion_control: algorithm of both hosts.
     """
 
     @override
@@ -71,6 +71,6 @@ class MultipathPair(Topo):
             self.addLink(CLIENT, SERVER, port1=path, port2=path, spec=spec, addr1=client, addr2=server)
             return
         switch = self.addSwitch(f"s{path + 1}", dpid=f"{path + 1:016x}")
-        of_switch = [mac(0, path + 1, 0x11), mac(0, path + 1, 0x12)]
-        self.addLink(CLIENT, switch, port1=path, port2=1, spec=spec, addr1=client, addr2=of_switch[0])
-        self.addLink(SERVER, switch, port1=path, port2=2, spec=LinkSpec(), addr1=server, addr2=of_switch[1])
+        near, far = mac(0, path + 1, 0x11), mac(0, path + 1, 0x12)
+        self.addLink(CLIENT, switch, port1=path, port2=1, spec=spec, addr1=client, addr2=near)
+        self.addLink(SERVER, switch, port1=path, port2=2, spec=LinkSpec(), addr1=server, addr2=far)

@@ -15,14 +15,14 @@ from topologies.links.texts import LinkText, flag, link_specs, whole
 CLIENT, WEB, DATABASE = "h1", "h2", "h3"
 PLANES = ("a", "b")
 MANAGEMENT_PORT = len(PLANES)
-"""Of a client, if there are several: what they tell each other does not load the planes."""
+"""Client's port for messages among several clients, which do not load the planes."""
 
 MAX_CLIENTS = 32
 _MANAGEMENT = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0001)
 
 
 def client_names(clients: int) -> list[str]:
-    """The hosts that make the load: H1, and then those after the database."""
+    """Returns the hosts that generate load: h1, then those after the database."""
     return [CLIENT, *(f"h{number}" for number in range(4, 3 + clients))]
 
 
@@ -35,15 +35,16 @@ class WebService(Topo):
     Each link has its plane's bandwidth and delay, so a path between two hosts has that bandwidth and twice the delay,
     one way. With MPTCP the servers announce their other address, and the clients open a second subflow to it.
 
-    More clients are h4, h5 and so on, with the same links; all clients have one to a switch s3 besides, for management.
+    Further clients are h4, h5 and so on, with the same links. With several, each client also has a link to the switch
+    s3, for management.
 
     Args:
-        planes: the links of plane a and plane b, or one for both; two in a text are separated by `;`.
+        planes: specification of the links of plane a and of plane b, or one for both; in a text, `;` separates them.
         mptcp: let connections use both planes.
-        announce: the flags with which servers announce their addresses (`Endpoint`); none announces nothing.
-        clients: how many hosts make the load.
-        congestion_control: of all hosts.
-        settings: more of them, as `MultihomedHost` takes them.
+        announce: flags with which servers announce their addresses (`Endpoint`); empty announces none.
+        clients: number of hosts that generate load.
+        congestion_control: algorithm of all hosts.
+        settings: further arguments of `MultihomedHost`.
     """
 
     @override
@@ -58,12 +59,12 @@ class WebService(Topo):
     ) -> None:
         has_subflows = flag("mptcp", mptcp) and bool(announce)
         specs = link_specs("planes", planes, len(PLANES))
-        of_load = client_names(whole("clients", clients, 1, MAX_CLIENTS))
-        for plane in range(len(PLANES) + (len(of_load) > 1)):
+        load_hosts = client_names(whole("clients", clients, 1, MAX_CLIENTS))
+        for plane in range(len(PLANES) + (len(load_hosts) > 1)):
             self.addSwitch(f"s{plane + 1}", dpid=f"{plane + 1:016x}")
-        for number, name in enumerate((CLIENT, WEB, DATABASE, *of_load[1:]), start=1):
-            is_client = name in of_load
-            is_managed = is_client and len(of_load) > 1
+        for number, name in enumerate((CLIENT, WEB, DATABASE, *load_hosts[1:]), start=1):
+            is_client = name in load_hosts
+            is_managed = is_client and len(load_hosts) > 1
             ports = dict(enumerate([*specs, _MANAGEMENT] if is_managed else specs))
             self.addHost(
                 name,

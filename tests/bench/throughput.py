@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tests.bench.figures import Figure, ratios
 from tests.bench.hosts import goodput_bps, pair
 from tests.bench.processes import busy_s
-from topologies.links.emulators import OrCable
+from topologies.links.emulators import LinkFactory
 from topologies.links.relay import RelayLink
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
@@ -25,7 +25,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         with pair(None) as network:
             veth.append(goodput_bps(network, SECONDS) / 1e9)
         yield f"round {number}: nothing emulated"
-        with pair(LinkSpec(), link=OrCable(RelayLink)) as network:
+        with pair(LinkSpec(), link=LinkFactory(RelayLink)) as network:
             cable.append(goodput_bps(network, SECONDS) / 1e9)
         yield f"round {number}: nothing emulated, by a relay"
         with pair(LinkSpec()) as network:

@@ -1,8 +1,8 @@
 """Packet sockets that send and receive test frames at one interface, in any namespace.
 
-The frames are TCP over IPv4, so that the kernel cuts and passes them as it does a connection's. Nobody answers them:
-they go to the multicast group for experiments (224.0.0.254, RFC 4727), which hosts have not joined and which the
-controller's rules drop at the first switch, from an address for documentation (RFC 5737).
+The frames are TCP over IPv4, so that the kernel segments and forwards them like those of a connection. Nobody answers:
+they go from a documentation address (RFC 5737) to the multicast group for experiments (224.0.0.254, RFC 4727), which
+hosts do not join, and which the controller's rules drop at the first switch.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from mininet.link import Intf
 from topologies.sandbox.kernel_settings import inside
 
 HEADERS_BYTES = 54
-"""Ethernet, IPv4 and TCP headers of each frame."""
+"""Size of a frame's Ethernet, IPv4 and TCP headers."""
 
 MAX_FRAME_BYTES = 14 + 65535
 
@@ -38,7 +38,7 @@ _SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
 _ETH_P_ALL, _ETH_P_IP = 3, 0x0800
 _RECEIVE_BUFFER_BYTES = 32 << 20
 _TIMESPEC = struct.Struct("=qq")
-# Classic BPF: passes the headers of IPv4 packets to our group, unless they were sent here.
+# Classic BPF: passes the headers of IPv4 packets to our group, except outgoing ones.
 _FILTER = b"".join(
     struct.pack("=HBBI", *instruction)
     for instruction in (
@@ -59,9 +59,9 @@ class ReceivedFrame:
     """A test frame that arrived.
 
     Attributes:
-        train: number of the train to which it belongs.
-        position: of the first byte of its payload, in the train.
-        arrived_ns: when the kernel took it from the interface, on CLOCK_REALTIME.
+        train: number of its train.
+        position: offset of its payload in the train, in bytes.
+        arrived_ns: arrival time at the interface, on CLOCK_REALTIME.
     """
 
     train: int
@@ -73,7 +73,7 @@ class ReceivedFrame:
 class FrameSocket:
     """Sends and receives test frames at one interface (packet(7)), as a context manager.
 
-    A socket stays in the namespace in which it was made, so one process can watch both ends of a link by one clock.
+    A socket stays in the namespace in which it was made, so one process can time both ends of a link with one clock.
     """
 
     def __init__(self, interface: Intf) -> None:
@@ -90,11 +90,11 @@ class FrameSocket:
         self._receiver.close()
 
     def fileno(self) -> int:
-        """The descriptor that is readable when a frame has arrived."""
+        """Returns the file descriptor, which is readable when a frame has arrived."""
         return self._receiver.fileno()
 
     def frame(self, payload_bytes: int, segment_bytes: int = 0) -> bytearray:
-        """Makes a frame for `send`; with `segment_bytes` a super-frame of segments with so much payload each."""
+        """Makes a frame for `send`; with `segment_bytes`, a GSO packet of segments with this payload size."""
         vnet = (0, 0, 0, 0, 0, 0)
         if segment_bytes:
             vnet = (_VNET_NEEDS_CSUM, _VNET_GSO_TCPV4, HEADERS_BYTES, segment_bytes, _TCP_AT, 16)
@@ -105,8 +105,8 @@ class FrameSocket:
         return bytearray(_VNET.pack(*vnet) + ethernet + header + tcp + bytes(payload_bytes))
 
     def send(self, frame: bytearray, train: int, position: int) -> bool:
-        """Sends a frame that `frame` made; False if the interface has no room."""
-        # The kernel updates sequence numbers when it cuts the frame, so positions stay right.
+        """Sends a frame made by `frame`; returns False if the interface has no room."""
+        # The kernel updates sequence numbers when it segments the frame, so positions stay right.
         struct.pack_into("!II", frame, _VNET.size + _TCP_AT + 4, position & 0xFFFFFFFF, train)
         try:
             self._sender.send(frame)
@@ -117,7 +117,7 @@ class FrameSocket:
         return True
 
     def received(self) -> Iterator[ReceivedFrame]:
-        """The frames that have arrived since the last call, in the order of arrival. Damaged IP headers are ignored."""
+        """Yields the frames that have arrived since the last call, in order; ignores those with a damaged IP header."""
         while True:
             try:
                 data, ancillary, _flags, _address = self._receiver.recvmsg(HEADERS_BYTES, 64)
@@ -145,13 +145,13 @@ def _open_receiver(interface: str) -> socket.socket:
     receiver.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
     try:
         receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER_BYTES)
-    except PermissionError:  # older kernels allow less without root of the machine
+    except PermissionError:  # older kernels reserve it for root of the machine
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-    # All protocols: a socket for only one sees nothing if a switch in the kernel takes the frames first.
+    # All protocols: a socket for one protocol sees nothing if a switch in the kernel takes the frames first.
     receiver.bind((interface, _ETH_P_ALL))
     return receiver
 
 
 def _ones_complement_sum(header: bytes) -> int:
-    """The sum of RFC 1071, which is 0 for a header with a right checksum: 2^16 is 1 modulo 0xFFFF."""
+    """Returns the sum of RFC 1071, which is 0 for a header with a valid checksum: 2^16 is 1 modulo 0xFFFF."""
     return int.from_bytes(header) % 0xFFFF

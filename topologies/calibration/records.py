@@ -1,25 +1,25 @@
-"""Records of a calibration: links and paths as they were measured before a run."""
+"""Records of a calibration: measurements of links and paths before a run."""
 
 from dataclasses import dataclass
 
 from topologies.links.changes import Direction
 
 RATE_NOISE_SHARE, DELAY_NOISE_MS = 0.01, 0.3
-"""A larger difference between what was measured and what was specified is more than noise (`experiments.fidelity`)."""
+"""Largest deviations from a specification that count as noise (`experiments.fidelity`)."""
 
 JITTERS = 4
-"""Packets that are so many standard deviations apart practically never overtake each other by jitter."""
+"""Distance, in standard deviations, at which packets practically never overtake each other by jitter."""
 
 
 @dataclass(frozen=True)
 class PathCalibration:
-    """A path between two hosts, as it was measured before a run.
+    """Measurement of a path between two hosts before a run.
 
     Attributes:
-        port: the interface's number on both hosts.
+        port: number of the interface on both hosts.
         rtt_ms: median of the pings; `expected_rtt_ms` is the sum of the links' delays, there and back.
-        rtt_uncertainty_ms: by how much the links' jitter may change it.
-        is_judged: False if a link on it has a trace, because a trace's pauses are not specified.
+        rtt_uncertainty_ms: possible change of the round trip by the links' jitter.
+        is_judged: False if a link of the path has a trace, because a trace's pauses are not specified.
     """
 
     source: str
@@ -33,21 +33,21 @@ class PathCalibration:
 
 @dataclass(frozen=True)
 class LinkCalibration:
-    """One direction of a link, as it was measured before a run and as it was specified.
+    """Measurement of one direction of a link before a run, with its specification.
 
     Attributes:
-        direction: seen from the link's first end.
-        delay_ms, delay_p99_ms: one way, of small frames, without their serialisation; None if it was not measured.
-        expected_delay_ms: as specified.
-        delay_uncertainty_ms: by how much the specification's jitter may change the median.
-        rate_bps: of a train that kept the link busy; None if it was not measured.
-        expected_rate_bps: as specified; None if it is not limited.
-        rate_uncertainty: by which share jitter may change the rate.
-        max_frame_bytes: the largest super-frame that the link takes; 0 is none, None unknown.
+        direction: direction as seen from the link's first end.
+        delay_ms, delay_p99_ms: one-way delay of small frames without their serialisation; None if not measured.
+        expected_delay_ms: specified delay.
+        delay_uncertainty_ms: possible change of the median by the specified jitter.
+        rate_bps: rate of a train that kept the link busy; None if not measured.
+        expected_rate_bps: specified rate; None if it is not limited.
+        rate_uncertainty: possible relative change of the rate by jitter.
+        max_frame_bytes: size of the largest GSO packet that the link accepts; 0 is none, None unknown.
         asked: the specification in words.
-        method: of the measurement.
-        not_judged: what cannot be compared with this specification, and why.
-        unchecked: what could not be compared because the machine was the limit, and why.
+        method: description of the measurement.
+        not_judged: quantities that cannot be compared with this specification, and why.
+        unchecked: quantities that could not be compared because the machine was the limit, and why.
     """
 
     link: str
@@ -67,12 +67,12 @@ class LinkCalibration:
 
     @property
     def delay_error_ms(self) -> float | None:
-        """Measured less expected."""
+        """Measured minus expected delay."""
         return None if self.delay_ms is None else self.delay_ms - self.expected_delay_ms
 
     @property
     def rate_error(self) -> float | None:
-        """Measured less expected, as a share of expected."""
+        """Measured minus expected rate, relative to the expected one."""
         if self.rate_bps is None or not self.expected_rate_bps:
             return None
         return self.rate_bps / self.expected_rate_bps - 1
@@ -80,7 +80,7 @@ class LinkCalibration:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The calibration of a testbed: each link, and paths through hosts and switches."""
+    """Calibration of a testbed: each link, and paths through hosts and switches."""
 
     links: tuple[LinkCalibration, ...] = ()
     paths: tuple[PathCalibration, ...] = ()

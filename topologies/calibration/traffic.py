@@ -9,23 +9,23 @@ from itertools import accumulate
 from flightpath.clock import Clock, clock_here
 from topologies.calibration.frame_socket import HEADERS_BYTES, FrameSocket, ReceivedFrame
 from topologies.calibration.records import JITTERS
-from topologies.calibration.trains import LEAST_PAYLOAD_BYTES, Arrival, Train
+from topologies.calibration.trains import MIN_PAYLOAD_BYTES, Arrival, Train
 from topologies.links.changes import Direction
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.fields import Effect
 from topologies.links.spec import LinkSpec
 from topologies.links.traces import read_trace
 
-PROBE_BYTES = HEADERS_BYTES + LEAST_PAYLOAD_BYTES
+PROBE_BYTES = HEADERS_BYTES + MIN_PAYLOAD_BYTES
 SHORT_QUEUE_S = 0.001
-"""No program can keep a line busy through a shorter queue, because it is held up for longer now and then."""
+"""Queue length below which no program can keep a link busy, because it is sometimes delayed for longer."""
 
-_QUIET_S, _LONGEST_WAIT_S, _QUEUE_WAIT_MOST_S = 0.02, 1.0, 10.0
+_QUIET_S, _MAX_WAIT_S, _MAX_QUEUE_WAIT_S = 0.02, 1.0, 10.0
 
 
 @dataclass
 class OneWay:
-    """One direction of a link: its two ends, and the frames that have arrived, by train."""
+    """One direction of a link: its two ends, and the received frames by train."""
 
     direction: Direction
     spec: LinkSpec
@@ -34,14 +34,14 @@ class OneWay:
     arrived: dict[int, list[ReceivedFrame]] = field(default_factory=dict)
 
     def collect(self) -> None:
-        """Takes the frames that have arrived since the last call."""
+        """Collects the frames that have arrived since the last call."""
         for frame in self.receiver.received():
             self.arrived.setdefault(frame.train, []).append(frame)
 
-    def of(self, train: int, payload_bytes: int, segment_bytes: int) -> list[ReceivedFrame]:
-        """The frames of a train, each position once, in the order in which they were sent.
+    def frames_of(self, train: int, payload_bytes: int, segment_bytes: int) -> list[ReceivedFrame]:
+        """Returns the frames of a train in the order in which they were sent, without duplicates.
 
-        Frames that cannot be parts of so much payload in such segments were damaged on the way, and are left out.
+        A frame whose position or length does not fit the train was damaged on the way, and is left out.
         """
         first: dict[int, ReceivedFrame] = {}
         for frame in self.arrived.get(train, ()):
@@ -51,7 +51,7 @@ class OneWay:
 
 
 class LinkTraffic:
-    """Probes and trains over a link, whose ends have these sockets; `ways` are its two directions."""
+    """Sends probes and trains over a link whose ends have these sockets; `ways` are its two directions."""
 
     def __init__(self, link: EmulatedLink, a: FrameSocket, b: FrameSocket) -> None:
         self._link = link
@@ -59,12 +59,12 @@ class LinkTraffic:
         self.ways = (OneWay("a_to_b", link.a_to_b, a, b), OneWay("b_to_a", link.b_to_a, b, a))
 
     def probe(self, count: int, pause_s: float) -> dict[Direction, list[float]]:
-        """Sends small frames in both directions at a time; returns the delays, in ms, of those that arrived.
+        """Sends small frames in both directions; returns the delays, in ms, of those that arrived.
 
-        The time that the line takes for such a frame is subtracted.
+        The serialisation time of a frame is subtracted.
         """
         train = next(self._trains)
-        frames = {way.direction: way.sender.frame(LEAST_PAYLOAD_BYTES) for way in self.ways}
+        frames = {way.direction: way.sender.frame(MIN_PAYLOAD_BYTES) for way in self.ways}
         sent_ns: dict[Direction, list[int]] = {direction: [] for direction in frames}
         due = time.monotonic()
         for number in range(count):
@@ -72,24 +72,24 @@ class LinkTraffic:
             time.sleep(max(0.0, due - time.monotonic()))
             for way in self.ways:
                 sent_ns[way.direction].append(time.time_ns())
-                way.sender.send(frames[way.direction], train, number * LEAST_PAYLOAD_BYTES)
+                way.sender.send(frames[way.direction], train, number * MIN_PAYLOAD_BYTES)
         self._wait(self.ways, train, count)
         return {
             way.direction: [
-                (frame.arrived_ns - sent_ns[way.direction][frame.position // LEAST_PAYLOAD_BYTES]) / 1e6
+                (frame.arrived_ns - sent_ns[way.direction][frame.position // MIN_PAYLOAD_BYTES]) / 1e6
                 - way.spec.serialisation_s(PROBE_BYTES) * 1e3
-                for frame in way.of(train, count * LEAST_PAYLOAD_BYTES, LEAST_PAYLOAD_BYTES)
+                for frame in way.frames_of(train, count * MIN_PAYLOAD_BYTES, MIN_PAYLOAD_BYTES)
             ]
             for way in self.ways
         }
 
     def run_train(self, way: OneWay, train: Train, rate_bps: float) -> list[Arrival]:
-        """Sends a train in one direction, as fast as suits a line of this rate; returns the frames that arrived."""
+        """Sends a train in one direction, paced for a link of this rate; returns the frames that arrived."""
         number = next(self._trains)
         sent_ns = self._feed(way, train, number, rate_bps)
         self._wait((way,), number, train.frames)
-        frames = way.of(number, train.frames * train.payload_bytes, train.segment_bytes)
-        # Packets that were lost by chance took their time on the line too.
+        frames = way.frames_of(number, train.frames * train.payload_bytes, train.segment_bytes)
+        # Packets that were lost at random were serialised too.
         ends = (
             [train.wire_bytes(frame.position + frame.payload_bytes) for frame in frames]
             if way.spec.effect is Effect.LOSES
@@ -101,7 +101,7 @@ class LinkTraffic:
         ]
 
     def _feed(self, way: OneWay, train: Train, number: int, rate_bps: float) -> list[int]:
-        """Sends the train, no faster than keeps `backlog_bytes` waiting; returns when each frame was sent."""
+        """Sends the train, paced to keep `backlog_bytes` queued; returns the send time of each frame."""
         frame = way.sender.frame(train.payload_bytes, train.segment_bytes if train.segments > 1 else 0)
         frame_bytes = train.wire_bytes(train.payload_bytes)
         sent_ns: list[int] = []
@@ -119,9 +119,9 @@ class LinkTraffic:
         return sent_ns
 
     def _wait(self, ways: Sequence[OneWay], train: int, count: int) -> None:
-        """Collects frames until all have arrived, or no more arrive."""
+        """Collects frames until all have arrived or no more arrive."""
         quiet_since = time.monotonic()
-        deadline = quiet_since + _LONGEST_WAIT_S + max(_longest_inside_s(way.spec) for way in ways)
+        deadline = quiet_since + _MAX_WAIT_S + max(_max_transit_s(way.spec) for way in ways)
         seen = -1
         while time.monotonic() < deadline:
             for way in ways:
@@ -138,7 +138,7 @@ class LinkTraffic:
             select.select([way.receiver for way in ways], [], [], _QUIET_S / 4)
 
 
-def _longest_inside_s(spec: LinkSpec) -> float:
+def _max_transit_s(spec: LinkSpec) -> float:
     queue_s = spec.serialisation_s(spec.queue_bytes)
     pause_s = read_trace(spec.trace).period_ms / 1e3 if spec.trace is not None else 0.0
-    return spec.delay_s + JITTERS * spec.jitter_s + min(queue_s + pause_s, _QUEUE_WAIT_MOST_S)
+    return spec.delay_s + JITTERS * spec.jitter_s + min(queue_s + pause_s, _MAX_QUEUE_WAIT_S)

@@ -1,4 +1,4 @@
-"""A packet capture at an interface of a node, or at all of them."""
+"""Packet captures at one interface of a node, or at all of them."""
 
 import json
 import re
@@ -6,20 +6,21 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from mininet.node import Node
 
 from flightpath.commands import end, require
 from flightpath.errors import UsageError
 from topologies.capture import pcapng
+from topologies.links import native_program
 from topologies.sandbox.kernel_settings import entry
 
 SNAPSHOT_BYTES = 128
-"""What is kept of each packet: all headers, and the begin of the data."""
+"""Bytes kept of each packet: all headers, and the beginning of the data."""
 
-MOST_BYTES = 256 << 20
-"""Of a file; a capture ends when it has so much."""
+MAX_BYTES = 256 << 20
+"""Size of the file at which a capture ends."""
 
 ALL_INTERFACES = "any"
 _STARTED = "listening on"
@@ -28,12 +29,12 @@ _DROPPED = re.compile(r"(\d+) packets? dropped by kernel")
 
 @dataclass(frozen=True)
 class Captured:
-    """What a capture has.
+    """The extent of a capture.
 
     Attributes:
-        packets: in the file.
-        dropped: packets that came too fast for tcpdump, and are not in it.
-        is_full: it was ended because the file had `MOST_BYTES`.
+        packets: number of packets in the file.
+        dropped: packets that came too fast for tcpdump, and are not in the file.
+        is_full: the capture was ended because the file reached `MAX_BYTES`.
     """
 
     packets: int
@@ -42,81 +43,85 @@ class Captured:
 
 
 class PacketCapture:
-    """A capture while the context lasts, in a pcapng file; the first 128 bytes of each packet.
+    """A context manager that captures the first 128 bytes of each packet in a pcapng file.
 
     Args:
         node: a host or a switch.
-        interface: of the node, or `any`.
-        file: it is replaced if it is there.
-        expression: of tcpdump, for example `tcp port 80`; everything by default.
-        most_bytes: of the file.
+        interface: one of the node's interfaces, or `any`.
+        file: replaced if it exists.
+        expression: tcpdump's filter, for example `tcp port 80`; everything by default.
+        max_bytes: size of the file at which the capture ends.
     """
 
     def __init__(
-        self, node: Node, interface: str, file: Path, expression: str = "", *, most_bytes: int = MOST_BYTES
+        self, node: Node, interface: str, file: Path, expression: str = "", *, max_bytes: int = MAX_BYTES
     ) -> None:
         self.node, self.interface, self.file = node, interface, file
         self.captured: Captured | None = None
-        self._expression, self._most_bytes = expression.split(), most_bytes
+        self._expression, self._max_bytes = expression.split(), max_bytes
 
     def __enter__(self) -> Self:
-        """Starts it; returns when it sees packets.
+        """Starts the capture; returns when it sees packets.
 
         Raises:
             MissingCapability: tcpdump is not installed.
-            UsageError: the file cannot be written, or tcpdump refuses; with its words.
+            UsageError: the file cannot be written, or tcpdump refuses the capture; with tcpdump's message.
         """
         _require_writable(self.file)
         precise = ["--time-stamp-precision=nano", "-U", "-w", "-"]
         options = ["-i", self.interface, "-s", str(SNAPSHOT_BYTES), *precise, "-Z", "root", "--immediate-mode"]
         command = [*entry(self.node), require("tcpdump"), *options, "--", *self._expression]
-        pipe = subprocess.PIPE
-        # In sessions of their own: a Ctrl-C at the terminal must not end them.
-        start = {"text": True, "start_new_session": True}
-        self._tcpdump = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, **start)
-        writer = [sys.executable, "-I", "-S", pcapng.__file__, self.interface, str(self.file), str(self._most_bytes)]
-        self._writer = subprocess.Popen(writer, stdin=self._tcpdump.stdout, stdout=pipe, **start)
+        self._tcpdump = native_program.start(command)
+        assert self._tcpdump.stdout is not None and self._tcpdump.stderr is not None, "start() makes pipes"
+        self._messages = self._tcpdump.stderr
+        writer = [sys.executable, "-I", "-S", pcapng.__file__, self.interface, str(self.file), str(self._max_bytes)]
+        self._writer = subprocess.Popen(
+            writer, stdin=self._tcpdump.stdout, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
         self._tcpdump.stdout.close()  # the writer has it
-        said = []
-        while _STARTED not in (line := self._tcpdump.stderr.readline()):
+        messages: list[str] = []
+        while _STARTED not in (line := self._messages.readline()):
             if not line:
                 self._close()
                 self.file.unlink(missing_ok=True)
-                reason = said[-1].removeprefix("tcpdump: ") if said else "tcpdump ended"
+                reason = messages[-1].removeprefix("tcpdump: ") if messages else "tcpdump ended"
                 raise UsageError(f"capture at {self.node.name}, {self.interface}: {reason}", "see `man pcap-filter`")
-            said.append(line.strip())
+            messages.append(line.strip())
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends it; `captured` then says what it has."""
+        self.stop()
+
+    def stop(self) -> Captured:
+        """Ends it, and returns what it has captured, which is also in `captured`."""
         end(self._tcpdump)
-        self._close()
+        self.captured = self._close()
+        return self.captured
 
     @property
     def bytes_so_far(self) -> int:
-        """The size of the file now."""
+        """Current size of the file."""
         return self.file.stat().st_size
 
-    def _close(self) -> None:
-        told, _ = self._writer.communicate()
-        said = self._tcpdump.stderr.read()
-        self._tcpdump.stderr.close()
+    def _close(self) -> Captured:
+        report, _ = self._writer.communicate()
+        dropped = _DROPPED.search(self._messages.read())
+        self._messages.close()
         self._tcpdump.wait()
-        found = json.loads(told) if told else {"packets": 0, "full": False}
-        dropped = _DROPPED.search(said)
-        self.captured = Captured(found["packets"], int(dropped[1]) if dropped else 0, found["full"])
+        written: dict[str, Any] = json.loads(report) if report else {"packets": 0, "full": False}
+        return Captured(written["packets"], int(dropped[1]) if dropped else 0, written["full"])
 
 
 def file_name(label: str, target: str) -> str:
-    """The name of a capture's file; other characters than letters and digits become dashes."""
+    """Returns the name of a capture's file; characters other than letters and digits become dashes."""
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', f'{label}-{target}')}.pcapng"
 
 
 def find_target(name: str, nodes: dict[str, Node]) -> tuple[Node, str]:
-    """The node and the interface that a name means: `h1-eth0`, or `h1` for all interfaces of a host.
+    """Returns the node and the interface that a name means: `h1-eth0`, or `h1` for all interfaces of a host.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such node or interface.
     """
     if name in nodes:
         return nodes[name], ALL_INTERFACES

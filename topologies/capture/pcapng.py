@@ -1,8 +1,10 @@
-"""Turns what tcpdump writes to a pipe into a pcapng file: `python pcapng.py INTERFACE FILE MOST_BYTES < pcap`.
+"""Converts tcpdump's output into a pcapng file: `python pcapng.py INTERFACE FILE MAX_BYTES < pcap`.
 
-tcpdump of Debian 12 and 13 writes only the older format, which has no name for an interface. A block is written whole,
-so the file can be read whatever ends the program. It uses the standard library alone, because it is started for each
-capture. Source: IETF draft-ietf-opsawg-pcapng, sections 4.1 to 4.3.
+tcpdump of Debian 12 and 13 writes only the older pcap format, which does not name the interface. Wireshark's dumpcap
+writes pcapng, but loses the last packets when it is ended, does not count them as dropped, reports that it is ready too
+early, and needs 110 MB of libraries. Blocks are written whole, so that the file is readable even after a kill. The
+program uses only the standard library, because it is started for each capture. Source: IETF draft-ietf-opsawg-pcapng,
+sections 4.1 to 4.3.
 """
 
 import json
@@ -20,23 +22,23 @@ _CHUNK = 1 << 18
 
 
 class PcapReader:
-    """Takes the bytes of a capture in the older format piece by piece, and gives out the packets in them."""
+    """Parses a capture in pcap format, piece by piece."""
 
     def __init__(self) -> None:
         self.link_type = self.snapshot_bytes = 0
         self._rest, self._unit_ns, self._began = b"", 1, False
 
     def packets(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """Of each further packet the time in nanoseconds since 1970, its length on the wire, and what was kept of it.
+        """Yields each further packet: time in nanoseconds since 1970, length on the wire, and captured bytes.
 
         Raises:
-            ValueError: this is no such capture.
+            ValueError: the data is not a pcap capture.
         """
         rest, at = self._rest + data, 0
         if not self._began and len(rest) >= _PCAP_HEADER.size:
             magic, _, _, _, _, self.snapshot_bytes, self.link_type = _PCAP_HEADER.unpack_from(rest)
             if magic not in (_PCAP_NS_MAGIC, _PCAP_US_MAGIC):
-                raise ValueError("this is no capture of tcpdump")
+                raise ValueError("this is not a capture of tcpdump")
             self._began, self._unit_ns, at = True, 1 if magic == _PCAP_NS_MAGIC else 1000, _PCAP_HEADER.size
         while self._began and len(rest) - at >= _PCAP_RECORD.size:
             seconds, fraction, kept, length = _PCAP_RECORD.unpack_from(rest, at)
@@ -49,7 +51,7 @@ class PcapReader:
 
 
 def header(interface: str, link_type: int, snapshot_bytes: int) -> bytes:
-    """The first two blocks of a file: the section, and the interface."""
+    """Returns the first two blocks of a file: the section header and the interface description."""
     section = struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1)
     name = interface.encode()
     options = _option(_NAME, name) + _option(_RESOLUTION, b"\x09") + _option(_OPTION_END, b"")
@@ -58,26 +60,26 @@ def header(interface: str, link_type: int, snapshot_bytes: int) -> bytes:
 
 
 def packet(time_ns: int, length: int, kept: bytes) -> bytes:
-    """The block of a packet."""
+    """Returns the block of a packet."""
     fields = struct.pack("=IIIII", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(kept), length)
     return _block(_PACKET, fields + _padded(kept))
 
 
-def main(interface: str, file: str, most_bytes: int) -> None:
-    """Writes the file, and prints what it holds: packets, bytes, and whether it was ended at `most_bytes`."""
+def main(interface: str, file: str, max_bytes: int) -> None:
+    """Writes the file; prints its numbers of packets and bytes, and whether it reached `max_bytes`."""
     target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     reader, count, size, is_full = PcapReader(), 0, 0, False
     while not is_full and (data := os.read(0, _CHUNK)):
         blocks = []
-        for found in reader.packets(data):
-            blocks.append(packet(*found))
+        for captured in reader.packets(data):
+            blocks.append(packet(*captured))
             count += 1
         if size == 0 and reader.link_type:
             blocks.insert(0, header(interface, reader.link_type, reader.snapshot_bytes))
-        text = b"".join(blocks)
-        os.write(target, text)  # whole blocks in one call
-        size += len(text)
-        is_full = size >= most_bytes
+        written = b"".join(blocks)
+        os.write(target, written)  # whole blocks in one call
+        size += len(written)
+        is_full = size >= max_bytes
     print(json.dumps({"packets": count, "bytes": size, "full": is_full}), flush=True)
 
 

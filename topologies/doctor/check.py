@@ -1,4 +1,4 @@
-"""Checks: what one is, what it can find, and the decorator that registers it."""
+"""Checks of the doctor: their records, the decorator that registers them, and the findings of failures."""
 
 import enum
 import re
@@ -17,7 +17,7 @@ _NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
 
 class Area(enum.StrEnum):
-    """The groups in which checks are run and shown, in this order: timers come first, while nothing else runs."""
+    """Groups in which checks are run and shown, in this order: timers come first, while nothing else runs."""
 
     MACHINE = "machine"
     PRIVILEGES = "privileges"
@@ -32,23 +32,23 @@ class Area(enum.StrEnum):
 
 
 class State(enum.StrEnum):
-    """The result of a check."""
+    """Result of a check."""
 
     OK = "ok"
     LIMITED = "limited"
-    """It works, but not well enough, or not for this user."""
+    """Feature that works, but not well enough, or not for this user."""
     MISSING = "missing"
     UNKNOWN = "unknown"
-    """It could not be tried; the finding says why."""
+    """Feature that could not be tried; the finding gives the reason."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one probe found.
+    """Finding of a probe.
 
     Attributes:
-        found: a version, a number, or the error message of what was tried.
-        remedy: replaces the check's own, if the probe knows the cause.
+        found: a version, a number, or the error message of the attempt.
+        remedy: replacement of the check's own remedy, if the probe knows the cause.
     """
 
     state: State
@@ -61,25 +61,25 @@ limited = partial(Finding, State.LIMITED)
 missing = partial(Finding, State.MISSING)
 unknown = partial(Finding, State.UNKNOWN)
 one_line = partial(textwrap.shorten, width=300, placeholder="…")
-"""Text for one cell of a table."""
+"""Shortens a text for one cell of a table."""
 
 Probe = Callable[[], Finding]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One feature or program that a machine may have.
+    """Check of a feature or program that a machine may have.
 
     Attributes:
-        name: unique among all checks.
-        probe: tries it; may raise any exception (see `examine`).
-        costs: what does not work without it, in one plain sentence.
-        remedy: how to get it on Debian and Ubuntu, as a command if there is one.
+        name: name, unique among all checks.
+        probe: function that tries the feature; may raise any exception (see `examine`).
+        costs: consequence of a missing feature, in one plain sentence.
+        remedy: way to get it on Debian and Ubuntu, as a command if there is one.
         required: `make mptcp_load` needs it.
         sandboxed: it must be tried in a sandbox.
     """
 
-    area: str
+    area: Area
     name: str
     probe: Probe
     costs: str
@@ -90,9 +90,9 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check after its probe has run; the fields are those of Check and Finding."""
+    """Result of a check, with the fields of Check and Finding."""
 
-    area: str
+    area: Area
     name: str
     state: State
     found: str
@@ -115,7 +115,7 @@ def register(area: Area, name: str, **fields: Any) -> Callable[[Probe], Probe]:
 
 
 def registered_checks() -> tuple[Check, ...]:
-    """All registered checks, ordered by area; within an area, as they were registered."""
+    """Returns all checks, ordered by area; within an area, in the order of registration."""
     areas = list(Area)
     return tuple(sorted(_registered, key=lambda check: areas.index(check.area)))
 
@@ -136,7 +136,7 @@ def examine(check: Check) -> CheckResult:
 
 
 def conclude(check: Check, finding: Finding) -> CheckResult:
-    """The result of a check from its finding, with a remedy that this user can type."""
+    """Combines a check with its finding; root's remedies omit `sudo`."""
     remedy = finding.remedy or check.remedy
     if is_machine_root():
         remedy = remedy.replace("sudo ", "")
@@ -146,7 +146,7 @@ def conclude(check: Check, finding: Finding) -> CheckResult:
 
 
 def failed_call(error: OSError, call: str) -> Finding:
-    """The finding if a system call failed: missing, or unknown if only the permission to try it is missing."""
+    """Returns the finding for a failed system call: missing, or unknown if this user may not try it."""
     message = f"{call}: {error.strerror or error}"
     if isinstance(error, PermissionError):
         return unknown(f"this user may not try it: {message}", "run the doctor as root (sudo)")
@@ -154,12 +154,12 @@ def failed_call(error: OSError, call: str) -> Finding:
 
 
 def failed_command(error: CommandFailed) -> Finding:
-    """The finding if a command failed: missing, or unknown if only the permission to try it is missing."""
+    """Returns the finding for a failed command: missing, or unknown if this user may not try it."""
     message = message_of(error)
     is_permission = any(refusal in message for refusal in _NO_PERMISSION)
     return unknown(message) if is_permission else missing(message)
 
 
 def message_of(error: CommandFailed) -> str:
-    """A failed program's own error message, without the command line that the error begins with."""
+    """Returns a failed program's own error message, without the command line before it."""
     return one_line(_EXIT_CODE.sub("", str(error)))

@@ -1,4 +1,4 @@
-"""The examination: finds all checks and runs them, those that change anything in a sandbox."""
+"""The examination: finds and runs all checks, in a sandbox if they change anything."""
 
 import contextlib
 import importlib
@@ -19,16 +19,16 @@ from topologies.sandbox import sandbox
 for _module in pkgutil.iter_modules(folder.__path__):
     importlib.import_module(f"{folder.__name__}.{_module.name}")
 CHECKS = registered_checks()
-"""All checks, in the order in which they are shown, except `sandbox`, which the examination itself makes."""
+"""All checks in the order of display, except `sandbox`, which the examination makes itself."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What was found on this machine.
+    """Results of an examination of this machine.
 
     Attributes:
-        results: one for each check, grouped by area.
-        loaded_modules: kernel modules that the examination made the kernel load.
+        results: results of all checks, grouped by area.
+        loaded_modules: kernel modules that were loaded because of the examination.
     """
 
     machine: dict[str, Any]
@@ -37,7 +37,7 @@ class Examination:
 
     @property
     def exit_code(self) -> int:
-        """0, or 3 if something is missing that the main experiment needs."""
+        """Exit code: 0, or 3 if a feature is missing that the main experiment needs."""
         is_lacking = any(result.required and result.state is State.MISSING for result in self.results)
         return MissingCapability.exit_code if is_lacking else 0
 
@@ -62,8 +62,8 @@ def examine_machine(checks: Sequence[Check] = CHECKS) -> Examination:
 
 
 def _examine_in_sandbox(checks: Sequence[Check]) -> list[CheckResult]:
-    """The results of these checks and of the sandbox itself, which comes last."""
-    # What was written stays in this memory if the processes of the sandbox are killed.
+    """Returns the results of checks in a sandbox, and last the result for the sandbox itself."""
+    # Results in this memory survive if the processes of the sandbox are killed.
     with os.fdopen(os.memfd_create("doctor"), "r+b") as shared:
 
         def body() -> int:
@@ -72,12 +72,12 @@ def _examine_in_sandbox(checks: Sequence[Check]) -> list[CheckResult]:
                 shared.flush()
             return 0
 
-        of_sandbox = examine(privileges.sandbox_check(body))
+        sandbox_result = examine(privileges.sandbox_check(body))
         results: dict[str, CheckResult] = {}
         shared.seek(0)
         with contextlib.suppress(EOFError):
             while True:
                 result = pickle.load(shared)
                 results[result.name] = result
-    reason = unknown(f"not tried, because there is no sandbox: {of_sandbox.found}", of_sandbox.remedy)
-    return [*(results.get(check.name) or conclude(check, reason) for check in checks), of_sandbox]
+    reason = unknown(f"not tried, because there is no sandbox: {sandbox_result.found}", sandbox_result.remedy)
+    return [*(results.get(check.name) or conclude(check, reason) for check in checks), sandbox_result]

@@ -1,4 +1,4 @@
-"""Kernel modules: which are loaded, which the kernel could load, and how to get those that it lacks."""
+"""Kernel modules: those that are loaded, those that can be loaded, and remedies for missing ones."""
 
 import platform
 import shutil
@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 STOCK_KERNEL = "boot the distribution's own kernel (Debian: sudo apt-get install linux-image-amd64)"
-"""The remedy for features that a custom kernel lacks, and that are not modules."""
+"""Remedy for features that a custom kernel lacks, and that are not modules."""
 
 _LOADED = Path("/proc/modules")
 
 
 def loaded() -> frozenset[str]:
-    """The loaded modules; none if the kernel is built without modules."""
+    """Returns the loaded modules; none if the kernel is built without modules."""
     if not _LOADED.exists():
         return frozenset()
     return frozenset(line.split()[0] for line in _LOADED.read_text(encoding="ascii").splitlines())
 
 
 def is_loadable(module: str) -> bool:
-    """Whether the kernel has this module on disk and has not loaded it yet; modprobe is asked, and loads nothing."""
+    """Returns whether a module is on disk but not loaded; asks modprobe, which loads nothing."""
     modprobe = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if modprobe is None or module in loaded():
         return False
@@ -29,7 +29,7 @@ def is_loadable(module: str) -> bool:
 
 
 def remedy(module: str) -> str:
-    """How to get a feature that this kernel lacks, given the name of its module."""
+    """Returns the way to get a feature that this kernel lacks, given the name of its module."""
     release = platform.release()
     return remedy_for(
         module,
@@ -44,9 +44,9 @@ def remedy(module: str) -> str:
 def remedy_for(
     module: str, *, loadable: bool, stock: bool, distribution: Mapping[str, str], release: str, architecture: str
 ) -> str:
-    """The command that gets a module, for example `sch_netem`.
+    """Returns the command that gets a module, for example `sch_netem`.
 
-    It depends on whether the kernel has this one on disk (`loadable`) or any at all (`stock`), and on the machine.
+    It depends on whether the module is on disk (`loadable`), whether any modules are (`stock`), and on the machine.
     """
     if loadable:
         return f"sudo modprobe {module}"
@@ -61,7 +61,7 @@ def remedy_for(
 
 
 def distribution() -> Mapping[str, str]:
-    """The fields of os-release; none if the distribution has no such file."""
+    """Returns the fields of os-release; none if the distribution has no such file."""
     try:
         return platform.freedesktop_os_release()
     except OSError:

@@ -15,11 +15,11 @@ from topologies.doctor.examination import Examination
 _COLOURS = {State.OK: "green", State.LIMITED: "yellow", State.MISSING: "red", State.UNKNOWN: "yellow"}
 _OPTIONAL = {State.MISSING: "it lacks", State.LIMITED: "it is limited in", State.UNKNOWN: "not tried:"}
 _REQUIRED_MARK = "*"
-_NAMED_AT_MOST = 8
+_MAX_NAMES = 8
 
 
 def as_json(examination: Examination) -> dict[str, Any]:
-    """The object that `--json` prints."""
+    """Returns the object that `--json` prints."""
     return {
         "machine": {**examination.machine, "loaded_modules": list(examination.loaded_modules)},
         "checks": [dataclasses.asdict(result) for result in examination.results],
@@ -28,7 +28,7 @@ def as_json(examination: Examination) -> dict[str, Any]:
 
 
 def summary(examination: Examination) -> str:
-    """What this machine can and cannot do, in one sentence."""
+    """Summarises in one sentence what this machine can and cannot do."""
     results = examination.results
     lacking = [result for result in results if result.required and result.state is State.MISSING]
     if lacking:
@@ -44,7 +44,7 @@ def summary(examination: Examination) -> str:
 
 
 def print_table(console: Console, examination: Examination) -> None:
-    """Prints the checks by area, for each missing thing what does not work and how to fix it, and the summary."""
+    """Prints the checks by area, the consequence and remedy of each missing feature, and the summary."""
     machine = examination.machine
     headline = (
         f"{machine['distribution']}, Linux {machine['kernel']} on {machine['architecture']}, {machine['cores']} "
@@ -58,7 +58,7 @@ def print_table(console: Console, examination: Examination) -> None:
     for area, results in groupby(examination.results, key=lambda result: result.area):
         table.add_row()
         table.add_row(Text(area, style="bold"))
-        for _, alike in groupby(results, key=_what_is_shown):
+        for _, alike in groupby(results, key=_row_key):
             table.add_row(*_cells(list(alike)))
     console.print(table)
     console.print()
@@ -69,21 +69,21 @@ def print_table(console: Console, examination: Examination) -> None:
     console.print(Text(summary(examination), style="bold"))
 
 
-def _what_is_shown(result: CheckResult) -> tuple[str, ...]:
-    """What is shown beside a check's name; neighbours for which it is the same share one row, unless they work."""
+def _row_key(result: CheckResult) -> tuple[str, ...]:
+    """Returns a check's cells besides its name; neighbours with the same cells share one row, unless they work."""
     own_row = result.name if result.state is State.OK else ""
     return own_row, result.state, result.found, result.costs, result.remedy
 
 
 def _cells(alike: Sequence[CheckResult]) -> tuple[Text, Text, Text]:
     result = alike[0]
-    found = Text(result.found)
+    details = Text(result.found)
     if result.state is not State.OK:
-        found.append(f"\n{result.costs}", style="italic")
-        found.append("\nto fix: ", style="bold")
-        found.append(result.remedy)
+        details.append(f"\n{result.costs}", style="italic")
+        details.append("\nto fix: ", style="bold")
+        details.append(result.remedy)
     names = [f" {_REQUIRED_MARK if it.required else ' '} {it.name}" for it in alike]
-    return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), found
+    return Text("\n".join(names)), Text(result.state, style=_COLOURS[result.state]), details
 
 
 def _names(results: Sequence[CheckResult]) -> str:
@@ -94,5 +94,5 @@ def _clause(results: Sequence[CheckResult], state: State, words: str) -> str:
     names = [result.name for result in results if result.state is state]
     if not names:
         return ""
-    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
-    return f"{words} {', '.join(names[:_NAMED_AT_MOST])}{more}"
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{words} {', '.join(names[:_MAX_NAMES])}{more}"

@@ -1,9 +1,9 @@
-"""One congestion control for all connections of a host, without changing the machine's settings.
+"""One congestion control for all connections of a host, without a change of the machine's settings.
 
-In a network namespace the kernel refuses a default algorithm that the initial namespace does not allow. Two other ways
-together cover all sockets. A route may name the algorithm (`congctl`): that applies to connecting sockets, and to
-accepted TCP sockets. And root of the namespace may set TCP_CONGESTION on a listening socket: accepted MPTCP connections
-and their later subflows inherit it.
+In a network namespace the kernel refuses a default algorithm that the initial namespace does not allow. Two other
+mechanisms cover all sockets. A route may name the algorithm (`congctl`), for connecting sockets and accepted TCP ones.
+And root of the namespace may set TCP_CONGESTION on a listening socket: accepted MPTCP connections and their later
+subflows inherit it.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _BEFORE_ALGORITHM = {"ts", "sack", "ecn", "ecnseen", "fastopen"}
 
 
 def set_on_listeners(host: MultihomedHost) -> int:
-    """Sets the host's congestion control on all TCP and MPTCP sockets that listen in it; returns their number."""
+    """Sets the host's congestion control on all its listening TCP and MPTCP sockets; returns their number."""
     if host.congestion_control is None:
         return 0
     count = 0
@@ -35,17 +35,17 @@ def set_on_listeners(host: MultihomedHost) -> int:
 
 
 def preload_environment(host: MultihomedHost, *, mptcp: bool = False) -> dict[str, str]:
-    """Environment variables for a program whose listeners do not live long enough for `set_on_listeners`.
+    """Returns environment variables for a program whose listeners are too short-lived for `set_on_listeners`.
 
-    They load `native/hosts/sockets.c` into it, which sets the options of its sockets; with `mptcp` its TCP sockets are
-    MPTCP sockets. It must run in the host as root, since only root may choose the congestion control.
+    They preload `native/hosts/sockets.c`, which sets the program's socket options; with `mptcp` it turns TCP sockets
+    into MPTCP sockets. The program must run in the host as root, since only root may choose the congestion control.
     """
     algorithm = {"SOCKETS_CONGESTION_CONTROL": host.congestion_control} if host.congestion_control else {}
     return {"LD_PRELOAD": str(native.binary("sockets.so")), **algorithm, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
 
 
 def in_use(host: MultihomedHost) -> Counter[str]:
-    """The number of the host's established TCP connections and subflows by algorithm, as ss(8) shows them."""
+    """Counts the host's established TCP connections and subflows by algorithm, as ss(8) shows them."""
     lines = host.run(["ss", "-tinH", "state", "established"]).splitlines()
     details = [line.split() for line in lines if line[:1].isspace()]
     return Counter(next(word for word in words if word not in _BEFORE_ALGORITHM) for words in details if words)

@@ -1,4 +1,4 @@
-"""Hosts with several addresses, each with a routing table of its own, so that its packets leave over its own path."""
+"""Hosts with several addresses, each with its own routing table, so that its packets leave over its own path."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,13 @@ LARGE_TCP_BUFFERS: Mapping[str, str] = {
     "net.ipv4.tcp_rmem": "4096 131072 268435456",
     "net.ipv4.tcp_wmem": "4096 65536 268435456",
 }
-"""Sysctls for bulk transfers: the kernel may grow TCP buffers up to what 10 Gb/s over 100 ms needs."""
+"""Sysctls for bulk transfers: the kernel may grow TCP buffers to the size that 10 Gb/s over 100 ms needs."""
 
 KERNEL_TCP_BUFFERS: Mapping[str, str] = {
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
 }
-"""Sysctls of a kernel that nobody has tuned, on a machine with 4 GB of memory or more (tcp(7)); with less memory the
-kernel itself takes less."""
+"""Sysctls of an untuned kernel on a machine with at least 4 GB of memory (tcp(7)); with less, they are smaller."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class Endpoint:
     """An address that a host offers to MPTCP's path manager (ip-mptcp(8)).
 
     Attributes:
-        address: without its prefix length.
-        flags: `signal` (announced to the peer, which then opens a subflow to it), `subflow` (a source address for
-            more subflows), `backup`, `fullmesh`.
+        address: address without its prefix length.
+        flags: `signal` (announced to the peer, which then opens a subflow to it), `subflow` (source address of
+            additional subflows), `backup`, `fullmesh`.
     """
 
     address: str
@@ -51,16 +50,16 @@ class MultihomedHost(LazyShellNode, Host):
     Args:
         addresses: for each port number, the interface's IPv4 and IPv6 addresses with prefix length.
         endpoints: addresses that MPTCP may use besides the connection's own.
-        subflows: how many additional subflows a connection may have (limits of ip-mptcp(8)).
-        accepted_addresses: to how many announced addresses this host opens a subflow; 0 for a server, since its own
-            attempt to reach a client's address would take the place of the client's subflow.
-        congestion_control: of all connections of this host, set on its routes; None leaves the kernel's default.
-        receive_buffer_bytes: of each connection, fixed, as with SO_RCVBUF (socket(7)); the window is about as large.
-            None lets the kernel size it.
-        sysctls: more settings for the host's network namespace.
-        segment_early: segment TCP's data before it leaves the host. That is slow, but the user datapath of Open vSwitch
-            3.1 cuts super-frames as if TCP had no options: with MPTCP's options the packets become longer than the MTU,
-            and a second switch on the way drops them.
+        subflows: maximum number of additional subflows of a connection (limits of ip-mptcp(8)).
+        accepted_addresses: maximum number of announced addresses to which this host opens a subflow; 0 for a server,
+            since its own attempt to reach a client's address would take the place of the client's subflow.
+        congestion_control: algorithm of all connections of this host, set on its routes; None is the kernel's default.
+        receive_buffer_bytes: fixed receive buffer of each connection, as with SO_RCVBUF (socket(7)); the window is
+            about as large. None lets the kernel size it.
+        sysctls: additional settings of the host's network namespace.
+        segment_early: segment TCP's data before it leaves the host. This is slow, but the user datapath of Open vSwitch
+            3.1 segments GSO packets as if TCP had no options: with MPTCP's options the packets exceed the MTU, and the
+            next switch drops them.
     """
 
     def __init__(
@@ -88,9 +87,9 @@ class MultihomedHost(LazyShellNode, Host):
 
     @override
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
-        """Starts a program in a session of its own, so that a Ctrl-C in the terminal does not reach it.
+        """Starts a program in its own session, so that a Ctrl-C in the terminal does not reach it.
 
-        It enters the host's network namespace only. Mininet's `mnexec -a` also enters the mount namespace, which
+        It enters only the host's network namespace. Mininet's `mnexec -a` also enters the mount namespace, which
         leaves a chroot, and `mnexec -d` may fork, so that the process seems to end at once.
         """
         return super().popen(*args, **{**kwargs, "mncmd": kernel_settings.entry(self), "start_new_session": True})
@@ -100,16 +99,16 @@ class MultihomedHost(LazyShellNode, Host):
         return run([*kernel_settings.entry(self), *argv], timeout_s=timeout_s, stdin=stdin)
 
     def address(self, port: int = 0) -> str:
-        """The first address of an interface, without its prefix length."""
+        """Returns the first address of an interface, without its prefix length."""
         return str(self.addresses[port][0].ip)
 
     @override
     def config(self, **params: Any) -> dict[str, Any]:
-        """Sets addresses, routes, MPTCP endpoints and sysctls, with few commands however many there are."""
+        """Sets addresses, routes, MPTCP endpoints and sysctls, with a fixed number of commands."""
         with kernel_settings.inside(self):
             kernel_settings.write_sysctls(self.sysctls)
             run(["ip", "-batch", "-"], stdin="\n".join(self._ip_commands()))
-            if rules := self._rules(6):  # ip(8) does not see the family from the address in a rule
+            if rules := self._rules(6):  # ip(8) does not infer the family from a rule's address
                 run(["ip", "-6", "-batch", "-"], stdin="\n".join(rules))
             if self.segment_early:
                 for port in self.addresses:
@@ -145,7 +144,7 @@ class MultihomedHost(LazyShellNode, Host):
         return [f"rule add from {it.ip} table {table}" for _, it, table in self._tables() if it.version == version]
 
     def _tables(self) -> list[tuple[str, IPv4Interface | IPv6Interface, int]]:
-        """Each address with its device and the number of its routing table."""
+        """Returns each address with its device and the number of its routing table."""
         addresses = [(self.intfs[port].name, it) for port, interfaces in self.addresses.items() for it in interfaces]
         return [(device, it, table) for table, (device, it) in enumerate(addresses, start=_FIRST_TABLE)]
 
@@ -157,20 +156,20 @@ class MultihomedHost(LazyShellNode, Host):
 
 
 def _fixed_buffers(receive_bytes: int | None) -> Mapping[str, str | int]:
-    """Linux doubles what SO_RCVBUF asks for. A limit on the routes would be simpler, but the kernel drops it."""
+    """Returns sysctls for a fixed buffer, doubled as by SO_RCVBUF; the kernel drops a limit on the routes."""
     if receive_bytes is None:
         return {}
     return {"net.ipv4.tcp_moderate_rcvbuf": 0, "net.ipv4.tcp_rmem": f"4096 {2 * receive_bytes} {2 * receive_bytes}"}
 
 
 _SYSCTLS: Mapping[str, str | int] = {
-    # Some kernels let a namespace inherit the sandbox's setting, which turns IPv6 off.
+    # On some kernels a namespace inherits the sandbox's setting, which turns IPv6 off.
     "net.ipv6.conf.all.disable_ipv6": 0,
     "net.ipv6.conf.default.disable_ipv6": 0,
     # An address answers only on its own interface, or a path could be reached through another's link.
     "net.ipv4.conf.all.arp_ignore": 1,
     "net.ipv4.conf.all.arp_announce": 2,
-    # A connection must not start with what an earlier one learnt.
+    # A connection must not start with the metrics of an earlier one.
     "net.ipv4.tcp_no_metrics_save": 1,
     # After a suspected black hole the kernel would turn MPTCP off for an hour.
     "net.mptcp.blackhole_timeout": 0,

@@ -1,4 +1,4 @@
-"""Mininet nodes whose shell starts with its first command: starting one takes four programs, and few nodes need it."""
+"""Mininet nodes whose shell starts with the first command: a shell takes four processes, and few nodes need one."""
 
 import contextlib
 import os
@@ -18,32 +18,34 @@ from topologies.sandbox.kernel_settings import entry
 
 
 class Namespaces:
-    """Network namespaces for nodes, made by one program (`native/hosts/namespaces.c`).
+    """Network namespaces of nodes, made by one program (`native/hosts/namespaces.c`).
 
     Attributes:
-        pids: for each node, the PID of the process that keeps its namespace.
+        pids: for each node, the PID of the process that holds its namespace.
 
     Raises:
         MissingCapability: this user may not make network namespaces, or the program is not built.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._process = subprocess.Popen([str(native.binary("namespaces")), *names], **native_program.START)
-        lines = [self._process.stdout.readline() for _ in names]
+        self._process = native_program.start([str(native.binary("namespaces")), *names])
+        lines = [native_program.read_line(self._process) for _ in names]
         native_program.wait_ready(self._process, "no network namespaces for hosts", MissingCapability)
         self.pids = dict(zip(names, map(int, lines), strict=True))
 
     def stop(self) -> None:
-        """Ends the processes that keep the namespaces; each vanishes with the last process in it."""
+        """Ends the processes that hold the namespaces; each namespace vanishes with its last process."""
         end_and_close(self._process)
 
 
 class LazyShellNode(Node):
-    """A Mininet node whose shell starts with the first command for it (`cmd`, `sendCmd`, the command line).
+    """A Mininet node whose shell starts with its first command (`cmd`, `sendCmd`, the command line).
 
-    Until then a process that does nothing keeps the node's namespace; its PID is the node's `pid`.
+    Until then an idle process holds the node's namespace; its PID is the node's `pid`.
     """
 
+    pid: int
+    inNamespace: bool
     _has_ended = False
     _own_namespace: Namespaces | None = None
     _shell_prefix: Sequence[str] = ()
@@ -56,7 +58,7 @@ class LazyShellNode(Node):
 
     @override
     def startShell(self, mnopts: str | None = None) -> None:
-        """Makes the node's namespace, unless the network has made it; the shell waits until it is needed."""
+        """Makes the node's namespace, unless the network has made it; the shell starts when it is needed."""
         pid = self.params.get("namespace_pid")
         if not self.inNamespace:
             self.pid = os.getpid()
@@ -96,7 +98,7 @@ class LazyShellNode(Node):
             return
         in_namespace, pid = self.inNamespace, self.pid
         if in_namespace:
-            # What `mnexec -n` does, but in the namespace that exists already: /sys must show its interfaces.
+            # As `mnexec -n`, but in the existing namespace: /sys must show its interfaces.
             with_own_sys = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
             self._shell_prefix = [*entry(self), *with_own_sys]
         try:

@@ -12,26 +12,26 @@ DIRECTIONS: tuple[Direction, ...] = ("a_to_b", "b_to_a")
 
 
 class ChangeableLink(ABC):
-    """What an event can change of a link.
+    """Interface of a link whose properties events can change.
 
     Attributes:
-        a_to_b, b_to_a: the specification of each direction, as last asked for.
+        a_to_b, b_to_a: the specification of each direction, as last requested.
     """
 
     a_to_b: LinkSpec
     b_to_a: LinkSpec
 
     def change(self, *directions: Direction, at_ns: int | None = None, **fields: Any) -> None:
-        """Changes fields of LinkSpec while the link carries packets; no packet that is inside is lost.
+        """Changes fields of LinkSpec while the link carries packets, without losing a packet that is inside.
 
         Args:
-            directions: which; both by default.
-            at_ns: when, on CLOCK_MONOTONIC (`time.monotonic_ns()`); now by default.
-            fields: as `dataclasses.replace` takes them, for example `bandwidth_bps=10_000_000`. A bandwidth ends a
-                trace and the other way round.
+            directions: the directions to change; both by default.
+            at_ns: time of the change on CLOCK_MONOTONIC (`time.monotonic_ns()`); now by default.
+            fields: as `dataclasses.replace` takes them, for example `bandwidth_bps=10_000_000`. A bandwidth replaces a
+                trace, and vice versa.
 
         Raises:
-            UsageError: the fields make no specification, and nothing has changed.
+            UsageError: the fields make no valid specification; then nothing changes.
         """
         if "mtu_bytes" in fields:
             raise UsageError("mtu: it cannot change while the link is up")
@@ -46,24 +46,24 @@ class ChangeableLink(ABC):
 
     @abstractmethod
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
-        """Puts a specification in force for one direction; see `change`."""
+        """Applies a specification to one direction; see `change`."""
 
     @abstractmethod
     def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        """Cuts the cable or mends it. Both ends see it, and packets that are inside when it is cut are lost."""
+        """Cuts the cable or reconnects it. Both ends notice, and packets inside a cable that is cut are lost."""
 
     @abstractmethod
     def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
-        """Lets all packets vanish that enter from now on, or ends that. Both interfaces stay up."""
+        """Starts or stops dropping all packets that enter. Both interfaces stay up."""
 
 
-class Rehearsal(ChangeableLink):
-    """Takes changes without a link, so that a wrong one is refused before the first is made."""
+class DryRunLink(ChangeableLink):
+    """Checks changes without a link, so that an invalid one is refused before any is made."""
 
     def __init__(self, a_to_b: LinkSpec, b_to_a: LinkSpec) -> None:
         self.a_to_b, self.b_to_a = a_to_b, b_to_a
 
     def _do_nothing(self, *_: object, **__: object) -> None:
-        pass  # that a specification could be made is all that matters
+        pass  # making the specification is the check
 
     apply = set_carrier = set_black_hole = _do_nothing

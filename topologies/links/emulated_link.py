@@ -17,16 +17,16 @@ from topologies.links.spec import LinkSpec
 from topologies.sandbox import kernel_settings
 
 DROP_CAUSES = ("queue", "aqm", "loss", "blackhole", "down", "malformed", "device")
-"""Why a link drops packets, in its statistics (explained in native/relay/frames/stats.h)."""
+"""Causes of dropped packets in a link's statistics (explained in native/relay/frames/stats.h)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LinkEnd:
-    """An interface that a link is to have.
+    """An interface to be made as one end of a link.
 
     Attributes:
-        mac: None leaves the choice to the kernel.
-        node: where the interface is to be; None is where this process is.
+        mac: MAC address; None leaves the choice to the kernel.
+        node: the node that gets the interface; None is this process's namespace.
     """
 
     name: str
@@ -35,23 +35,23 @@ class LinkEnd:
 
     @property
     def namespace_pid(self) -> int | None:
-        """A process in whose network namespace the interface is made; None is this process's."""
+        """PID of a process in the interface's network namespace; None is this process's namespace."""
         return self.node.pid if self.node is not None and self.node.inNamespace else None
 
     def veth(self, mtu_bytes: int) -> str:
-        """The words of ip(8) that make it as one of two joined interfaces."""
+        """Returns ip(8)'s arguments for this end of a veth pair."""
         address = f" address {self.mac}" if self.mac else ""
         namespace = f" netns {self.namespace_pid}" if self.namespace_pid is not None else ""
         return f"{self.name} mtu {mtu_bytes}{address}{namespace}"
 
 
 def veth_pair(a: LinkEnd, b: LinkEnd, mtu_bytes: int) -> str:
-    """A line for `ip -batch` that makes two joined interfaces, each where its node is."""
+    """Returns a line for `ip -batch` that makes a veth pair, each end in its node."""
     return f"link add {a.veth(mtu_bytes)} type veth peer name {b.veth(mtu_bytes)}"
 
 
 class EmulatedInterface(Intf):
-    """An interface that is configured when its link is complete; Mininet's own starts a program before that exists."""
+    """An interface configured only when its link is complete: Mininet would configure it before it exists."""
 
     @override
     def config(self, **params: Any) -> dict[str, Any]:
@@ -67,24 +67,26 @@ class EmulatedInterface(Intf):
 
 
 class EmulatedLink(Link, ChangeableLink):
-    """A Mininet link that is what its specifications say, and can be changed while packets are in it.
+    """A Mininet link that emulates its specifications, which can change while it carries packets.
 
     Args:
-        spec: of both directions; or `a_to_b` and `b_to_a` for each, seen from node1 (a) to node2 (b).
-        seed: of everything random, so that a run can be repeated. The default is made of the interfaces' names, because
-            links of one specification must not lose the same packets, by their number, at the same time.
-        wait: return when the link is complete and its interfaces are up. A network of many links does not wait, and
-            calls `complete` for all of them, so that they start at the same time.
+        spec: specification of both directions; or `a_to_b` and `b_to_a`, from node1 (a) to node2 (b) and back.
+        seed: seed of all random events, so that a run can be repeated. The default depends on the interfaces' names:
+            two links with one specification must not lose the same packets.
+        wait: return when the link is complete and its interfaces are up. A network with many links does not wait, and
+            calls `complete` for all of them, so that they start in parallel.
     """
 
     emulator: str
-    """The name by which people choose it."""
+    """Name of the emulator, as users choose it."""
 
     interface: type[EmulatedInterface] = EmulatedInterface
-    """Of both ends."""
+    """Class of both ends."""
+
+    seed: int
 
     is_complete = False
-    """Whether it passes packets, and its interfaces are up."""
+    """True once the link passes packets and its interfaces are up."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class EmulatedLink(Link, ChangeableLink):
         self.b_to_a = b_to_a or spec or LinkSpec()
         if self.a_to_b.mtu_bytes != self.b_to_a.mtu_bytes:
             raise FlightpathError("a link has one MTU for both directions")
-        self.seed = seed
+        self._requested_seed = seed
         super().__init__(node1, node2, **{**params, "intf": self.interface, "cls1": None, "cls2": None})
         if wait:
             complete([self])
@@ -111,8 +113,8 @@ class EmulatedLink(Link, ChangeableLink):
     def makeIntfPair(  # noqa: N802 - Mininet's hook
         self, name1: str, name2: str, mac1: str | None, mac2: str | None, node1: Node, node2: Node, **_: Any
     ) -> None:
-        if self.seed is None:
-            self.seed = zlib.crc32(f"{name1}:{name2}".encode())
+        default_seed = zlib.crc32(f"{name1}:{name2}".encode())
+        self.seed = default_seed if self._requested_seed is None else self._requested_seed
         self.begin(LinkEnd(name1, mac1, node1), LinkEnd(name2, mac2, node2))
 
     @classmethod
@@ -122,43 +124,42 @@ class EmulatedLink(Link, ChangeableLink):
 
     @abstractmethod
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
-        """Begins to make the link, or only plans it: `make_all` does the rest."""
+        """Starts making the link, or only plans it; `make_all` does the rest."""
 
     @classmethod
     @abstractmethod
     def make_all(cls, links: Sequence[Self]) -> None:
-        """Finishes links that `begin` has begun or planned."""
+        """Finishes links that `begin` has started or planned."""
 
     @property
     def name(self) -> str:
-        """The two interfaces that it joins, for example `h1-eth0:s1-eth1`."""
+        """Names of the two interfaces, for example `h1-eth0:s1-eth1`."""
         return f"{self.intf1}:{self.intf2}"
 
     @abstractmethod
     def stats(self) -> dict[str, Any]:
-        """The link's counters: `{"directions": {"a_to_b": {...}, "b_to_a": {...}}}`.
+        """Returns the link's counters: `{"directions": {"a_to_b": {...}, "b_to_a": {...}}}`.
 
-        Of each direction at least `in_packets`, `in_bytes`, `out_packets`, `out_bytes`, `queued_packets`,
+        Each direction has at least `in_packets`, `in_bytes`, `out_packets`, `out_bytes`, `queued_packets`,
         `queued_bytes`, those of `topologies.links.spec.COUNTERS`, `queue_peak_bytes`, `drops` (packets by cause, see
         DROP_CAUSES), `lateness_ns` (`p50`, `p99`, `max`, `histogram`), and `spec` as in force, with `max_frame_bytes`
         (0: single segments only), `blackhole` and `down`. A value is None if the emulator does not know it. Packets are
-        wire segments, also those of super-frames. At rest in + duplicated = out + drops + queued.
+        segments on the wire; each segment of a GSO packet counts. When idle, in + duplicated = out + drops + queued.
 
         Raises:
             MeasurementFailed: the emulator has ended.
         """
 
-    @abstractmethod
     def reset(self) -> None:
-        """Clears lateness and queue peaks, so that they start again; the counters go on."""
+        """Resets lateness and queue peaks, if the emulator measures them; the counters continue."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raises MeasurementFailed if the emulator has ended, so that nothing is measured over a broken link."""
+        """Raises MeasurementFailed if the emulator has ended: a result over a broken link is invalid."""
 
     @abstractmethod
     def remove(self) -> None:
-        """Ends the emulator and removes its interfaces, some of which may be gone already."""
+        """Ends the emulator and removes its interfaces, as far as they still exist."""
 
     @override
     def delete(self) -> None:
@@ -167,12 +168,12 @@ class EmulatedLink(Link, ChangeableLink):
             interface.node.delIntf(interface)
 
     def terminate_async(self) -> None:
-        """Asks the emulator to end without waiting for it, so that many links end at a time; `stop` must follow."""
+        """Asks the emulator to end without waiting, so that links end in parallel; `remove` must follow."""
 
 
 def complete(links: Sequence[EmulatedLink]) -> None:
-    """Completes links that were made with `wait=False`: returns when they pass packets and their interfaces are up."""
-    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), key=type):
+    """Completes links made with `wait=False`; returns when they pass packets and their interfaces are up."""
+    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), lambda link: type(link)):
         kind.make_all(list(of_kind))
     for link in links:
         link.intf1.complete()

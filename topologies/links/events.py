@@ -1,7 +1,7 @@
 """Link events: changes, cuts and black holes at given times of a run.
 
-An event is passed to its link's emulator before the start, with the time at which it is due. The emulator executes
-it by its own clock, however busy this process is then.
+Each event is passed to its link's emulator before the start, with its due time. The emulator executes it by its own
+clock, however busy this process is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from mininet.topo import Topo
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
-from topologies.links.changes import DIRECTIONS, ChangeableLink, Direction, Rehearsal
+from topologies.links.changes import DIRECTIONS, ChangeableLink, Direction, DryRunLink
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.fields import parse_switch
 from topologies.links.spec import FIELDS, LinkSpec, link_fields
@@ -23,12 +23,12 @@ from topologies.links.texts import read_pairs
 EVENT_FORMS = '"WHEN LINK WHAT", for example "10s h1-s1 bandwidth=10Mbit delay=5ms", "20s h1-s1 down", "25s h1-s1 up"'
 _BLACK_HOLE = "blackhole"
 EVENT_KEYS = (*(field.key for name, field in FIELDS.items() if name != "mtu_bytes"), _BLACK_HOLE)
-"""What an event can change besides the carrier."""
+"""Keys that an event can change, besides the carrier."""
 
 _Reports = Mapping[Direction, Mapping[str, Any]]
 
 Ends = tuple[tuple[str, str], tuple[str, str]]
-"""Node and interface at end a of a link, and at its end b."""
+"""Names of node and interface at a link's end a, and at its end b."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class LinkEvent:
     """A change of one link.
 
     Attributes:
-        at_s: when, in seconds since the start.
+        at_s: time in seconds since the start.
         link: `h1-s1`, or `h1->s1` for one direction; where several links join two nodes, `h1-eth1` (an interface).
-        carrier: False cuts the cable, True mends it, None changes nothing.
-        black_hole: True lets packets vanish, False ends that, None changes nothing.
+        carrier: False cuts the cable, True reconnects it, None changes nothing.
+        black_hole: True drops all packets, False ends that, None changes nothing.
         changes: keys and values of `topologies.links.spec.link_fields`.
     """
 
@@ -51,7 +51,7 @@ class LinkEvent:
 
     def __post_init__(self) -> None:
         if not 0 <= self.at_s < float("inf"):
-            raise UsageError(f"event: {self.at_s} s is no time after the start")
+            raise UsageError(f"event: {self.at_s} s is not a time after the start")
         if self.carrier is not None and "->" in self.link:
             raise UsageError(f"event: {self.link} is one direction, but a cable is cut in both", "use blackhole=on")
         if "mtu_bytes" in self.fields:
@@ -73,11 +73,11 @@ class LinkEvent:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The changes as `ChangeableLink.change` takes them."""
+        """Changes as `ChangeableLink.change` takes them."""
         return link_fields(dict(self.changes))
 
     def apply(self, link: ChangeableLink, directions: Sequence[Direction], at_ns: int | None = None) -> None:
-        """Makes the change at a time on CLOCK_MONOTONIC, by default now."""
+        """Makes the change at a time on CLOCK_MONOTONIC; by default now."""
         if self.carrier is not None:
             link.set_carrier(self.carrier, at_ns=at_ns)
         if self.changes:
@@ -95,11 +95,11 @@ class LinkEvent:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """An event that its link was told of.
+    """An event that has been passed to its link.
 
     Attributes:
-        due_ns: on CLOCK_MONOTONIC.
-        reports: what the link reports of each direction from then on, of what the event changes.
+        due_ns: due time on CLOCK_MONOTONIC.
+        reports: for each direction, the changed settings that the link's statistics report from then on.
     """
 
     event: LinkEvent
@@ -110,19 +110,17 @@ class Scheduled:
 
 
 def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_ns: int) -> list[Scheduled]:
-    """Passes each event, in any order, to its link; later ones build on earlier ones of the same link.
-
-    Returns what each link will report when its event has happened.
+    """Passes each event to its link; the events may come in any order, and later ones build on earlier ones.
 
     Args:
         links: all links of the network.
-        start_ns: the start, on CLOCK_MONOTONIC (`time.monotonic_ns()`).
+        start_ns: start time on CLOCK_MONOTONIC (`time.monotonic_ns()`).
 
     Raises:
-        UsageError: an event names no link, or makes no specification. Then no event has been passed on.
+        UsageError: an event names no link, or makes no valid specification. Then no event is passed on.
     """
-    rehearsals, scheduled = [Rehearsal(link.a_to_b, link.b_to_a) for link in links], []
-    for event, number, directions in _rehearsed(events, [ends_of(link) for link in links], rehearsals):
+    dry_runs, scheduled = [DryRunLink(link.a_to_b, link.b_to_a) for link in links], []
+    for event, number, directions in _dry_run(events, [ends_of(link) for link in links], dry_runs):
         link, due_ns = links[number], start_ns + round(event.at_s * 1e9)
         before = {way: getattr(link, way).settings for way in directions}
         event.apply(link, directions, due_ns)
@@ -131,24 +129,29 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
 
 
 def check(events: Iterable[LinkEvent], topology: Topo) -> None:
-    """Raises the UsageError that `schedule` would raise, before the network is started."""
+    """Raises the UsageError that `schedule` would raise, without starting the network."""
     infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
-    ends = [tuple((info[f"node{i}"], f"{info[f'node{i}']}-eth{info[f'port{i}']}") for i in (1, 2)) for info in infos]
+    ends = [(_planned_end(info, 1), _planned_end(info, 2)) for info in infos]
     specs = [(info, info.get("spec") or LinkSpec()) for info in infos]
-    links = [Rehearsal(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
-    _rehearsed(events, ends, links)
+    links = [DryRunLink(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
+    _dry_run(events, ends, links)
+
+
+def _planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:
+    node = info[f"node{number}"]
+    return node, f"{node}-eth{info[f'port{number}']}"
 
 
 def ends_of(link: EmulatedLink) -> Ends:
-    """The names of a link's ends."""
+    """Returns the names of a link's ends."""
     return (link.intf1.node.name, link.intf1.name), (link.intf2.node.name, link.intf2.name)
 
 
 def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
-    """Finds a link and its directions by name; returns the link's index in `ends`.
+    """Finds a link by name; returns its index in `ends`, and the directions that the name means.
 
     Raises:
-        UsageError: no link or several have this name; suggests other names.
+        UsageError: no link has this name, or several have; suggests other names.
     """
     names = [_names(link) for link in ends]
     matches = [(index, directions[name]) for index, directions in enumerate(names) if name in directions]
@@ -162,7 +165,7 @@ def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
 
 
 def _changed(event: LinkEvent, link: EmulatedLink, before: Mapping[Direction, Mapping[str, Any]]) -> _Reports:
-    """What a link reports of each direction after an event, of what the event changes."""
+    """Returns the changed settings that the link reports for each direction after an event."""
     holes = {} if event.black_hole is None else {_BLACK_HOLE: event.black_hole}
     after = {way: getattr(link, way).settings for way in before}
     return {
@@ -172,7 +175,7 @@ def _changed(event: LinkEvent, link: EmulatedLink, before: Mapping[Direction, Ma
 
 
 def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:
-    """All names of a link and of its directions."""
+    """Returns all names of a link and of its directions."""
     a, b = ends
     names: dict[str, tuple[Direction, ...]] = {a[1]: DIRECTIONS, b[1]: DIRECTIONS}
     for here in a:
@@ -182,16 +185,16 @@ def _names(ends: Ends) -> dict[str, tuple[Direction, ...]]:
     return names
 
 
-def _rehearsed(
-    events: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[Rehearsal]
+def _dry_run(
+    events: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[DryRunLink]
 ) -> list[tuple[LinkEvent, int, tuple[Direction, ...]]]:
-    """The events in the order of their times, each with the index of its link and the directions."""
-    found = []
+    """Checks the events; returns them ordered by time, each with its link's index and the directions."""
+    located = []
     for event in sorted(events, key=lambda event: event.at_s):
         try:
             number, directions = find(event.link, ends)
             event.apply(links[number], directions)
         except UsageError as error:
             raise UsageError(f"event {str(event)!r}: {error.args[0]}", error.hint) from error
-        found.append((event, number, directions))
-    return found
+        located.append((event, number, directions))
+    return located

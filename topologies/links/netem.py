@@ -3,8 +3,8 @@
     node1 ── A ═ A' ── X ═ Y ── B' ═ B ── node2        three veth pairs (═); only A and B are in the nodes
 
 From a to b, packets that arrive on A' go to X (htb: queue and rate), over to Y, and on to B' (netem: loss, delay and so
-on). From b to a the same with Y and A'. The sender's own interface has no queueing discipline, because its TCP would
-notice that one and hold back, which it does not do for a queue on the path.
+on). From b to a it is the same, with Y and A'. The sender's own interface has no queueing discipline: its TCP would
+notice one there and hold back, which it does not do for a queue on the path.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ class NetemLink(EmulatedLink):
     @classmethod
     @override
     def require(cls) -> None:
-        # Tried in a network namespace that is gone at once; this user's own network is not touched.
+        # Tried in a network namespace that vanishes at once; the user's own network is not touched.
         as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         sandbox = [require("unshare"), *as_root, "--net"]
         try:
@@ -77,7 +77,7 @@ class NetemLink(EmulatedLink):
         run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._pairs))
         names = [name for link in links for name in link._names]
         for name in names:
-            # They send no packets of their own, not even when they come up.
+            # The inner interfaces must send no packets of their own, not even when they come up.
             kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
         _set_state("up", *names)
         try:
@@ -90,30 +90,30 @@ class NetemLink(EmulatedLink):
         except CommandFailed:
             for link in links:
                 link._seeds = dict.fromkeys(DIRECTIONS, None)
-        at_once(partial(link._bound_super_frames, way, spec) for link in links for way, spec in link._in_force.items())
+        at_once(partial(link._bound_gso_packets, way, spec) for link in links for way, spec in link._in_force.items())
 
     @override
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         traffic_control.refuse_impossible(spec)
         before = getattr(self, direction)
         traffic_control.refuse_change(before, spec, self._kinds[direction])
-        # Only what differs: a change that waits for its time must neither come early together with another one, nor
-        # undo one that is made meanwhile.
+        # Only the difference: a scheduled change must neither take effect early with another one, nor undo one that was
+        # made in the meantime.
         changed = {name: value for name, value in vars(spec).items() if value != getattr(before, name)}
         self._timer.call(at_ns, partial(self._apply, direction, changed))
 
     @override
     def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
-        self._timer.call(at_ns, self._mend if up else self._cut)
+        self._timer.call(at_ns, self._reconnect if up else self._cut)
 
     @override
     def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
         self._timer.call(at_ns, partial(self._set_gates, directions or DIRECTIONS, on))
 
     def stats(self) -> dict[str, Any]:
-        """The kernel's counters, without lateness and queue peak.
+        """Returns the kernel's counters, without lateness and queue peak.
 
-        Super-frames that wait count as one packet each; their segments that were dropped count when nothing waits.
+        A queued GSO packet counts as one packet; its dropped segments are counted once the queue is empty.
         """
         self.check()
         with self._lock:
@@ -121,9 +121,6 @@ class NetemLink(EmulatedLink):
             counters = {way: reading.direction(self._stages[way], self._lost[way]) for way in DIRECTIONS}
             specs = {way: self._spec_in_force(way) for way in DIRECTIONS}
         return {"name": self.name, "directions": {way: {**counters[way], "spec": specs[way]} for way in DIRECTIONS}}
-
-    def reset(self) -> None:
-        """Does nothing: netem has neither lateness nor queue peaks."""
 
     @override
     def check(self) -> None:
@@ -142,7 +139,7 @@ class NetemLink(EmulatedLink):
             self._names = ()
 
     def _name_stages(self, name: str) -> None:
-        """Names the inner interfaces after the link's ends, so that no two links share one."""
+        """Names the inner interfaces by a hash of the link's name, so that they are unique."""
         number = int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)
         near, rate, landing, far = self._names = tuple(f"nl{number:07x}{end}" for end in "axyb")
         self._stages: dict[Direction, Stages] = {
@@ -162,12 +159,12 @@ class NetemLink(EmulatedLink):
         with self._lock:
             spec = dataclasses.replace(self._in_force[direction], **changed)
             _tc(self._change(direction, spec))
-            self._bound_super_frames(direction, spec)
+            self._bound_gso_packets(direction, spec)
             self._in_force[direction] = spec
 
-    def _bound_super_frames(self, way: Direction, spec: LinkSpec) -> None:
-        """Lets the sending end's kernel cut super-frames before they enter: all, or those above a bound."""
-        bound = traffic_control.super_frame_bytes(spec, self._kinds[way])
+    def _bound_gso_packets(self, way: Direction, spec: LinkSpec) -> None:
+        """Has the sender's kernel segment GSO packets before they enter the link: all, or those above a bound."""
+        bound = traffic_control.gso_packet_bytes(spec, self._kinds[way])
         if bound == self._bounds.get(way):
             return
         end, switch = self._ends[way], "on" if bound else "off"
@@ -184,7 +181,7 @@ class NetemLink(EmulatedLink):
             self._black_holes |= dict.fromkeys(directions, black_hole)
 
     def _cut(self) -> None:
-        """Takes the middle down first: then nothing enters the delay any more, and the loss there can be computed."""
+        """Takes the middle down first: then no packet enters the delay stage, and its loss can be computed."""
         near, rate, landing, far = self._names
         with self._lock:
             _set_state("down", rate, landing)
@@ -195,7 +192,7 @@ class NetemLink(EmulatedLink):
                 self._lost[way] = lost_at_down(stages, self._lost[way], before, after)
             self._is_down = True
 
-    def _mend(self) -> None:
+    def _reconnect(self) -> None:
         with self._lock:
             _set_state("up", *self._names)
             self._is_down = False

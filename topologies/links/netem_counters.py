@@ -1,8 +1,8 @@
-"""Counters of a netem link, put together from those of the kernel:
+"""Counters of a netem link, combined from those of the kernel:
 
 gate        packets that entered, and those that a black hole dropped
 queue       the leaf of htb: drops and marks
-htb         packets that were serialised, and those that wait
+htb         packets that were serialised, and those in the queue
 netem       packets that left, were lost, or are in propagation
 interfaces  packets that could not be delivered
 """
@@ -19,7 +19,7 @@ from topologies.links.traffic_control import HTB, NETEM, QUEUE, Stages
 
 @dataclass(frozen=True)
 class Lost:
-    """Packets that were inside when the cable was cut. No counter of the kernel has them."""
+    """Packets that were inside when the cable was cut. The kernel does not count them."""
 
     waiting: int
     in_flight: int
@@ -30,12 +30,12 @@ NO_LOSS = Lost(0, 0)
 
 @dataclass(frozen=True)
 class Reading:
-    """All counters of a link, read at once (each part is consistent in itself).
+    """All counters of a link, read together (each part is consistent in itself).
 
     Attributes:
-        qdiscs: by interface and handle, from `tc -s -j qdisc`.
-        gates: statistics of each action, by index.
-        refused: by interface, packets that the other end of its pair did not take.
+        qdiscs: queueing disciplines by interface and handle, from `tc -s -j qdisc`.
+        gates: statistics of each gate's action, by index.
+        refused: for each interface, packets that the other end of its pair did not accept.
     """
 
     qdiscs: Mapping[tuple[str, str], Mapping[str, Any]]
@@ -53,7 +53,7 @@ class Reading:
 
     @classmethod
     def parse(cls, tc_output: str, ip_output: str, names: Sequence[str]) -> "Reading":
-        """From the JSON of tc(8), the gates and then the qdiscs of each name in turn, and of ip(8)."""
+        """Parses JSON of tc(8), first the gates and then the qdiscs of each interface in turn, and of ip(8)."""
         values = list(_json_values(tc_output))
         actions, per_name = values[: -len(names)], values[-len(names) :]
         gates = {action["index"]: action["stats"] for value in actions for action in _actions(value)}
@@ -66,13 +66,13 @@ class Reading:
         return cls(qdiscs, gates, refused)
 
     def direction(self, stages: Stages, lost: Lost) -> dict[str, Any]:
-        """The counters of one direction, in the form of EmulatedLink.stats."""
+        """Returns the counters of one direction, in the form of EmulatedLink.stats."""
         gate, htb, queue, netem = self.parts(stages)
         if "drop_overlimit" in queue:
             queue_drops, aqm_drops = queue["drop_overlimit"], queue["drops"] - queue["drop_overlimit"]
         else:
-            # The kernel counts a dropped super-frame once. Its other segments are those that are missing when nothing
-            # waits.
+            # The kernel counts a dropped GSO packet once. Its other segments are those that are still missing when the
+            # queue is empty.
             missing = 0 if htb["qlen"] else self.unserialised(stages) - lost.waiting
             queue_drops, aqm_drops = queue["drops"] + max(0, missing), 0
         refused = self.refused[stages.exit]
@@ -102,22 +102,22 @@ class Reading:
         }
 
     def unserialised(self, stages: Stages) -> int:
-        """Packets that entered, and have neither been serialised nor dropped by the queue."""
+        """Returns the packets that entered and were neither serialised nor dropped by the queue."""
         gate, htb, queue, _netem = self.parts(stages)
         return gate["packets"] - gate["drops"] - queue["drops"] - htb["packets"]
 
     def parts(self, stages: Stages) -> tuple[Mapping[str, Any], ...]:
-        """The counters of a direction's gate, htb, queue and netem."""
+        """Returns the counters of a direction's gate, htb, queue and netem."""
         keys = ((stages.rate, HTB), (stages.rate, QUEUE), (stages.exit, NETEM))
         return self.gates[stages.gate], *(self.qdiscs[key] for key in keys)
 
 
 def lost_at_down(stages: Stages, before: Lost, middle_down: Reading, all_down: Reading) -> Lost:
-    """Packets that were inside when the cable was cut, added to those of earlier cuts.
+    """Returns the packets lost when the cable was cut, added to those of earlier cuts.
 
     Args:
-        middle_down: read when the middle was down: nothing is serialised any more, but packets are still in flight.
-        all_down: read when all interfaces are down.
+        middle_down: counters when the middle was down: nothing is serialised, but packets are still in flight.
+        all_down: counters when all interfaces were down.
     """
     (*_, then), (*_, now) = middle_down.parts(stages), all_down.parts(stages)
     in_flight = then["qlen"] - (now["packets"] - then["packets"])
@@ -125,7 +125,7 @@ def lost_at_down(stages: Stages, before: Lost, middle_down: Reading, all_down: R
 
 
 def _json_values(text: str) -> Iterator[Any]:
-    """The values in a text: `-batch` prints one for each line."""
+    """Yields the JSON values in a text: `-batch` prints one per line."""
     decoder, position = json.JSONDecoder(), 0
     while (position := position + len(text[position:]) - len(text[position:].lstrip())) < len(text):
         value, position = decoder.raw_decode(text, position)

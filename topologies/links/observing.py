@@ -1,4 +1,4 @@
-"""Sees that events have happened: when a link really is as an event makes it."""
+"""Observation of events: the time at which a link shows the effect of each."""
 
 import json
 import threading
@@ -11,14 +11,14 @@ from topologies.links.emulated_link import EmulatedInterface
 from topologies.links.events import LinkEvent, Scheduled
 from topologies.sandbox.kernel_settings import entry
 
-_LATEST_S = 2.0
-"""After which an event that is not seen counts as not happened."""
+_EVENT_TIMEOUT_S = 2.0
+"""Time after which an event without a visible effect counts as failed."""
 
 _POLL_S = 0.02
 
 
 def has_happened(scheduled: Scheduled) -> bool:
-    """Whether a link is now as an event makes it."""
+    """Returns whether a link shows the effect of an event."""
     event, link = scheduled.event, scheduled.link
     if event.carrier is not None:
         ends = [has_carrier(end) for end in (link.intf1, link.intf2)]
@@ -32,35 +32,36 @@ def has_happened(scheduled: Scheduled) -> bool:
 
 
 def has_carrier(interface: EmulatedInterface) -> bool | None:
-    """Whether an interface is up and its cable is plugged in at both ends; None if there is no such interface."""
+    """Returns whether an interface is up and its cable connected; None if there is no such interface."""
     try:
-        shown = run([*entry(interface.node), "ip", "-json", "link", "show", "dev", interface.name])
+        output = run([*entry(interface.node), "ip", "-json", "link", "show", "dev", interface.name])
     except CommandFailed:
         return None
-    return {"UP", "LOWER_UP"} <= set(json.loads(shown)[0]["flags"])
+    return {"UP", "LOWER_UP"} <= set(json.loads(output)[0]["flags"])
 
 
 class EventObserver:
-    """Waits for events in a thread, and tells of each when it was seen.
+    """Waits for events in a thread, and reports when each took effect.
 
     Args:
-        tell: called with an event and its time since the start in seconds; None if it was not seen within 2 s.
+        tell: callback for an event and the time since the start at which it took effect, in seconds; None if it did not
+            within 2 s.
     """
 
     def __init__(self, tell: Callable[[LinkEvent, float | None], None] = lambda _event, _seen_s: None) -> None:
         self.seen_s: dict[LinkEvent, float | None] = {}
-        """When each event was seen, in seconds since the start; events that were not due yet are not there."""
+        """Time at which each event took effect, in seconds since the start; without events that are not due yet."""
         self._tell, self._stopped = tell, threading.Event()
         self._threads: list[threading.Thread] = []
 
     def follow(self, scheduled: Sequence[Scheduled], start_ns: int) -> None:
-        """Watches for some events; their times count from `start_ns` on CLOCK_MONOTONIC."""
+        """Watches for events, whose times count from `start_ns` on CLOCK_MONOTONIC."""
         thread = threading.Thread(target=self._run, args=(scheduled, start_ns), name="events", daemon=True)
         self._threads.append(thread)
         thread.start()
 
     def stop(self) -> None:
-        """Ends; what was not due yet is not waited for."""
+        """Stops watching, also for events that are not due yet."""
         self._stopped.set()
         for thread in self._threads:
             thread.join()
@@ -74,12 +75,12 @@ class EventObserver:
             self._tell(each.event, seen_s)
 
     def _seen_ns(self, scheduled: Scheduled) -> int | None:
-        deadline_ns = time.monotonic_ns() + round(_LATEST_S * 1e9)
+        deadline_ns = time.monotonic_ns() + round(_EVENT_TIMEOUT_S * 1e9)
         while True:
             try:
                 if has_happened(scheduled):
                     return time.monotonic_ns()
-            except FlightpathError:  # the link has ended, which others notice
+            except FlightpathError:  # the link has ended, which the testbed's check reports
                 return None
             if time.monotonic_ns() > deadline_ns or self._stopped.wait(_POLL_S):
                 return None

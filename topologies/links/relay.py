@@ -1,4 +1,4 @@
-"""Links by the relay, which has rate, delay, loss and queue in user space: for any kernel with TAP devices."""
+"""Links by the relay, which emulates rate, delay, loss and queue in user space, on any kernel with TAP devices."""
 
 import os
 import subprocess
@@ -34,15 +34,15 @@ class RelayLink(EmulatedLink):
             raise MissingCapability(f"this machine has no {_TUN}", "as root: modprobe tun")
         if not os.access(_TUN, os.R_OK | os.W_OK):
             raise MissingCapability(
-                f"this user may not open {_TUN}, of which links are made",
+                f"this user may not open {_TUN}, which links need",
                 f"run it with sudo, or as root: chmod 666 {_TUN} (the default of most distributions)",
             )
 
     @override
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
-        # It makes both TAP devices where their nodes are; make_all() waits for it.
+        # The relay makes both TAP devices in their nodes; make_all() waits for it.
         self._control_path = TEMPORARY / f"link-{a.name}"
-        self._process = subprocess.Popen(
+        self._process = native_program.start(
             [
                 str(native.binary("relay")),
                 *("--name", f"{a.name}:{b.name}", "--mtu", str(self.a_to_b.mtu_bytes)),
@@ -53,14 +53,14 @@ class RelayLink(EmulatedLink):
                 *("--b-to-a", _as_text(self.b_to_a.settings)),
                 *("--control", str(self._control_path), "--seed", str(self.seed)),
                 *(("--exact",) if clock_here() is Clock.VIRTUAL else ()),
-            ],
-            **native_program.START,
+            ]
         )
 
     @classmethod
     @override
     def make_all(cls, links: Sequence[Self]) -> None:
         for link in links:
+            assert link._process is not None, "begin() has started it"
             native_program.wait_ready(link._process, f"link {link.name}", MissingCapability)
 
     @override
@@ -69,8 +69,8 @@ class RelayLink(EmulatedLink):
 
     @override
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
-        # Only what differs: a trace that is named again starts again, and a change that waits for its time must not
-        # undo another one that is made meanwhile.
+        # Only the difference: a trace that is set again would restart, and a scheduled change must not undo another one
+        # that was made in the meantime.
         before = getattr(self, direction).settings
         changed = {key: value for key, value in spec.settings.items() if before.get(key) != value}
         if changed:

@@ -1,6 +1,6 @@
 """Specification of a link: bandwidth, delay, loss, queue and more, for one direction."""
 
-# ruff: noqa: RUF009 - what is called for the fields' defaults is dataclasses.field()
+# ruff: noqa: RUF009 - the functions called for defaults return dataclasses.field()
 
 import dataclasses
 import re
@@ -26,10 +26,10 @@ from topologies.links.traces import read_trace
 
 ETHERNET_HEADER_BYTES = 14
 PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
-"""What TCP carries of a link's bytes: of a full packet, all but the headers of IPv4 and of TCP with timestamps."""
+"""Fraction of a link's bytes that TCP carries: a full packet without the headers of IPv4 and of TCP with timestamps."""
 
 _MAX_BANDWIDTH_BPS = 10**12
-_LONGEST_QUEUE_S = 3600
+_MAX_QUEUE_S = 3600
 _QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
 _BURST_FORMS = "P:R, P:R:BAD or P:R:BAD:GOOD in %, for example 1%:25%"
 _PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]{1,12}(?:\.[0-9]{1,12})?)(?P<unit>p|bdp)", re.IGNORECASE)
@@ -40,10 +40,10 @@ class BurstLoss:
     """Loss in bursts: the two-state chain of Gilbert (1960) and Elliott (1963), one step a packet.
 
     Attributes:
-        enter: probability, at each packet, to pass from the good state to the bad one (p).
-        leave: probability to pass back (r); a burst lasts 1/r packets on average.
+        enter: probability, at each packet, of a transition from the good state to the bad one (p).
+        leave: probability of a transition back (r); a burst lasts 1/r packets on average.
         loss_bad: probability of loss in the bad state (1-h in tc-netem(8)).
-        loss_good: the same in the good state (1-k).
+        loss_good: probability of loss in the good state (1-k).
     """
 
     enter: float
@@ -62,7 +62,7 @@ class BurstLoss:
 
     @classmethod
     def parse(cls, text: str, key: str = "burst_loss") -> "BurstLoss":
-        """From `1%:25%`: p and r, and if given the loss in the bad and in the good state."""
+        """Parses `1%:25%`: p and r, optionally followed by the loss in the bad and in the good state."""
         parts = text.split(":")
         if not 2 <= len(parts) <= 4:
             raise UsageError(f"{key}: cannot read {text!r}", f"accepted forms: {_BURST_FORMS}")
@@ -78,8 +78,8 @@ def _parse_mtu(text: str, key: str) -> int:
     return int(text)
 
 
-def _describe_trace(value: Path | None, spec: "LinkSpec") -> str:
-    return f"trace {value.name} ({format_bandwidth(spec.mean_bandwidth_bps)} on average)" if value else ""
+def _describe_trace(value: Path | None, _spec: "LinkSpec") -> str:
+    return f"trace {value.name} ({format_bandwidth(read_trace(value).mean_bps)} on average)" if value else ""
 
 
 def _describe_jitter(value: float, spec: "LinkSpec") -> str:
@@ -94,7 +94,7 @@ def _queue_in_relay(_value: str, spec: "LinkSpec") -> dict[str, object]:
 
 @dataclasses.dataclass(frozen=True)
 class LinkSpec:
-    """One direction of a link. Each field stands here with all that is known of it: its `help` says what it is.
+    """One direction of a link. The `help` of each field explains it.
 
     Bandwidths are in bit/s, times in seconds, probabilities from 0 to 1.
     """
@@ -146,7 +146,7 @@ class LinkSpec:
         ("normal", "uniform"),
         "of the jitter: normal or uniform",
         relay="jitter",
-        netem_fixed="netem keeps the one that it has",
+        netem_fixed="netem ignores the change",
     )
     reordering: bool = switch(
         "reordering", "packets may overtake each other by jitter; otherwise they wait", relay="reorder"
@@ -201,7 +201,7 @@ class LinkSpec:
         "of the queue: droptail, codel (RFC 8289) or fq_codel (RFC 8290)",
         describe=lambda value, spec: "" if value == "droptail" else f"{value} with ECN" if spec.ecn else value,
         relay="discipline",
-        netem_fixed="the packets that wait would be lost",
+        netem_fixed="the queued packets would be lost",
         drop_cause="aqm",
     )
     ecn: bool = switch(
@@ -226,7 +226,7 @@ class LinkSpec:
 
     @classmethod
     def parse(cls, **texts: str | int) -> "LinkSpec":
-        """From what people write: `LinkSpec.parse(bandwidth="50Mbit", delay="15ms", loss="0.1%", queue="1bdp")`.
+        """Parses texts of users: `LinkSpec.parse(bandwidth="50Mbit", delay="15ms", loss="0.1%", queue="1bdp")`.
 
         Raises:
             UsageError: names the field, the value and the accepted forms.
@@ -234,7 +234,7 @@ class LinkSpec:
         return cls(**link_fields({key: str(text) for key, text in texts.items()}))
 
     def scaled(self, factor: float) -> "LinkSpec":
-        """A link with so much of the bandwidth and of the queue, in which everything takes as long; delays stay.
+        """Returns the specification with bandwidth and queue multiplied by a factor; all delays stay the same.
 
         Raises:
             UsageError: the queue would hold less than a packet.
@@ -243,45 +243,45 @@ class LinkSpec:
             return self
         if self.queue_packets is not None:
             queue = f"{max(1, round(self.queue_packets * factor))}p"
-        else:  # what is given as a time shrinks with the bandwidth
+        else:  # a queue given as a time scales with the bandwidth
             in_bytes = self.queue.strip().lower().endswith("b")
             queue = f"{round(self.queue_bytes * factor)}B" if in_bytes else self.queue
         return dataclasses.replace(self, bandwidth_bps=round(self.bandwidth_bps * factor), queue=queue)
 
     @property
     def frame_bytes(self) -> int:
-        """A full-size packet with its Ethernet header."""
+        """Size of a full packet with its Ethernet header."""
         return self.mtu_bytes + ETHERNET_HEADER_BYTES
 
     @property
     def effect(self) -> Effect:
-        """The strongest effect of a field."""
+        """Strongest effect of any field."""
         return max((field.effect for field in set_fields(vars(self))), default=Effect.NONE)
 
     @property
     def settings(self) -> dict[str, object]:
-        """The specification by the relay's keys (`relay --help`), under which a link's statistics have it too."""
+        """Specification by the relay's keys (`relay --help`), which a link's statistics use too."""
         groups = (field.relay(getattr(self, name), self) for name, field in FIELDS.items())
         return {key: value for group in groups for key, value in group.items()}
 
     def serialisation_s(self, frame_bytes: int) -> float:
-        """How long the rate takes for a frame; 0 if it is not limited."""
+        """Returns the time that a frame takes at the link's rate; 0 if it is not limited."""
         return frame_bytes * 8 / self.bandwidth_bps if self.bandwidth_bps else 0.0
 
     @property
     def mean_bandwidth_bps(self) -> float | None:
-        """The rate, or the mean rate of the trace; None if it is not limited."""
+        """Rate, or mean rate of the trace; None if it is not limited."""
         return read_trace(self.trace).mean_bps if self.trace is not None else self.bandwidth_bps
 
     @property
     def queue_packets(self) -> int | None:
-        """The queue's bound in packets, if it was given in packets."""
+        """Bound of the queue in packets; None if it was not given in packets."""
         bound = _PACKETS_OR_BDPS.fullmatch(self.queue.strip())
         return round(float(bound["number"])) if bound and bound["unit"].lower() == "p" else None
 
     @property
     def queue_bytes(self) -> int:
-        """The queue's bound in bytes with Ethernet headers; for a bound in packets, of full-size ones."""
+        """Bound of the queue in bytes with Ethernet headers; a bound in packets counts full-size ones."""
         if self.queue_packets is not None:
             return self.queue_packets * self.frame_bytes
         if self.queue.strip().lower().endswith("b"):
@@ -293,7 +293,7 @@ class LinkSpec:
                 seconds = units.parse_duration(self.queue, "queue")
             except UsageError as error:
                 raise UsageError(f"queue: cannot read {self.queue!r}", f"accepted forms: {_QUEUE_FORMS}") from error
-        if seconds > _LONGEST_QUEUE_S:
+        if seconds > _MAX_QUEUE_S:
             raise UsageError(f"queue: {self.queue!r} is longer than an hour", f"accepted forms: {_QUEUE_FORMS}")
         if self.mean_bandwidth_bps is None:
             raise UsageError(
@@ -306,29 +306,29 @@ class LinkSpec:
 
 
 FIELDS: dict[str, LinkField] = {field.name: field.metadata["link"] for field in dataclasses.fields(LinkSpec)}
-"""What is known of each field, by attribute of LinkSpec."""
+"""Description of each field, by attribute of LinkSpec."""
 
 COUNTERS = tuple(field.counter for field in FIELDS.values() if field.counter)
-"""What a link counts for each direction besides what passes and what is dropped."""
+"""Counters of each direction besides those of passed and dropped packets."""
 
 _ATTRIBUTES = {key: name for name, field in FIELDS.items() for key in field.keys}
 
 LINK_KEYS = frozenset(_ATTRIBUTES)
-"""What people may write for the fields."""
+"""Keys that users may write for the fields."""
 
 
 def set_fields(values: Mapping[str, Any]) -> list[LinkField]:
-    """The fields that differ from their default, of some attributes of LinkSpec or all (`vars(spec)`)."""
+    """Returns the fields that differ from their default among some or all attributes of a LinkSpec (`vars(spec)`)."""
     return [FIELDS[name] for name, value in values.items() if value != FIELDS[name].default]
 
 
 def drop_causes(values: Mapping[str, Any]) -> set[str]:
-    """The causes for which a link may drop packets if attributes of LinkSpec have these values."""
+    """Returns the causes for which a link with these attributes may drop packets."""
     return {field.drop_cause for field in set_fields(values) if field.drop_cause}
 
 
 def link_fields(texts: Mapping[str, str]) -> dict[str, Any]:
-    """The attributes of LinkSpec from texts by key (`link_help`), for a new specification or a change of one.
+    """Parses texts by key (`link_help`) into attributes of LinkSpec, for a new specification or a change.
 
     Raises:
         UsageError: names the key, the text and the accepted forms.
@@ -340,6 +340,6 @@ def link_fields(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def link_help() -> str:
-    """A line for each key: an example, and what it is."""
+    """Returns the help text of links: an example and an explanation of each key."""
     examples = {f"{' or '.join(field.keys)}={field.example}": field.help for field in FIELDS.values()}
     return "\n".join(f"{example:<25} {help_text}" for example, help_text in examples.items())

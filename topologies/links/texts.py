@@ -1,4 +1,4 @@
-"""Parsers for links as people write them on one line, in `mn`, its command line, events and options."""
+"""Parsers for links that users write on one line: in `mn`, its command line, events and options."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from topologies.links.fields import parse_switch
 from topologies.links.spec import LinkSpec
 
 LinkText = LinkSpec | str | None
-"""A link as a topology takes it; None is decided by whoever starts the network (`mn --link relay,bw=10`)."""
+"""Link as topologies take it; None leaves it to whoever starts the network (`mn --link relay,bw=10`)."""
 
 _LINK_FORMS = "KEY=VALUE ..., for example bandwidth=10Mbit delay=5ms"
 _SHORT = ("bandwidth", "delay", "queue", "loss")
@@ -36,7 +36,7 @@ def read_pairs(text: str) -> dict[str, str]:
 def mininet_units(settings: Mapping[str, object]) -> dict[str, str]:
     """Adds units to Mininet's bare numbers: `bw` is in Mbit/s, `loss` in %, `max_queue_size` in packets.
 
-    All other quantities need a unit, so that none can be mistaken.
+    All other quantities need a unit, to exclude misunderstandings.
     """
     texts = {key: str(value) for key, value in settings.items()}
     for key, unit in _MININET_UNITS.items():
@@ -48,12 +48,12 @@ def mininet_units(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def link_spec(given: LinkText) -> LinkSpec | None:
-    """The specification of a link; None stays None."""
+    """Returns the specification of a link; None stays None."""
     return LinkSpec.parse(**read_pairs(given)) if isinstance(given, str) else given
 
 
 def short_link(text: str, field: str = "--link") -> LinkSpec:
-    """Reads a link in short, `100Mbit,20ms,1bdp`: bandwidth, delay one way, and optionally queue (1bdp) and loss."""
+    """Reads the short form of a link, `100Mbit,20ms,1bdp`: bandwidth, one-way delay, optionally queue and loss."""
     words = [word.strip() for word in text.split(",")]
     if not 2 <= len(words) <= len(_SHORT):
         raise UsageError(
@@ -63,10 +63,10 @@ def short_link(text: str, field: str = "--link") -> LinkSpec:
 
 
 def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> list[LinkSpec | None]:
-    """Specifications of `count` links, from one for all or one for each; `;` separates texts.
+    """Returns the specifications of `count` links, given one for all or one for each; `;` separates texts.
 
     Raises:
-        UsageError: there is another number of links, or a text makes no sense.
+        UsageError: the number of links is wrong, or a text is invalid.
     """
     if isinstance(given, str):
         given = [part.strip() for part in given.split(";")]
@@ -78,12 +78,12 @@ def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> l
 
 
 def flag(name: str, given: bool | int | str) -> bool:
-    """Reads a switch as `mn` passes it: `switched=0`, `mptcp=on`, or a boolean; else a UsageError names it."""
+    """Reads a boolean as `mn` passes it: `switched=0`, `mptcp=on`; a UsageError names an invalid one."""
     return parse_switch(str(given), name)
 
 
 def whole(name: str, given: int | str, low: int, high: int) -> int:
-    """Reads a whole number from `low` to `high`; else a UsageError names the parameter and the bounds."""
+    """Reads a whole number from `low` to `high`; a UsageError names an invalid parameter and the bounds."""
     if isinstance(given, bool) or not str(given).isdecimal() or not low <= int(given) <= high:
         raise UsageError(f"{name}: {given!r} is not a whole number from {low} to {high}")
     return int(given)

@@ -1,4 +1,4 @@
-"""A thread that calls functions at given times, for emulators without a clock of their own."""
+"""A thread that calls functions at given times, for emulators without a scheduler of their own."""
 
 import heapq
 import itertools
@@ -10,7 +10,7 @@ from collections.abc import Callable
 class Timer:
     """Calls functions at their times, one after the other, on a thread that starts with the first.
 
-    It ends at the first exception, which is in `problem`.
+    The first exception ends it, and is in `problem`.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Timer:
         self._thread: threading.Thread | None = None
 
     def call(self, at_ns: int | None, action: Callable[[], None]) -> None:
-        """Calls `action` at this time of CLOCK_MONOTONIC; if it is None, at once and on this thread."""
+        """Calls `action` at a time on CLOCK_MONOTONIC; for None, immediately and on this thread."""
         if at_ns is None:
             action()
             return
@@ -34,7 +34,7 @@ class Timer:
             self._changed.notify()
 
     def stop(self) -> None:
-        """Forgets actions that are not due yet, and waits for one that is being called."""
+        """Cancels the actions that are not due yet, and waits for one that is running."""
         with self._changed:
             self._stopped = True
             self._changed.notify()

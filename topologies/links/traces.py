@@ -1,4 +1,4 @@
-"""Traces: changing rates that were recorded from real networks, in mahimahi's packet-delivery format."""
+"""Traces: varying rates recorded from real networks, in mahimahi's packet-delivery format."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from flightpath.errors import UsageError
 
 OPPORTUNITY_BYTES = 1514
-_LONGEST_MS = 7 * 24 * 60 * 60 * 1000
-"""The period that the relay takes (`native/relay/spec/trace.c`)."""
+_MAX_PERIOD_MS = 7 * 24 * 60 * 60 * 1000
+"""Longest period that the relay accepts (`native/relay/spec/trace.c`)."""
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Trace:
 
     Attributes:
         path: the file, absolute.
-        opportunities: how many packets of OPPORTUNITY_BYTES may leave in one period.
-        period_ms: time on the last line, after which the trace starts again.
+        opportunities: number of packets of OPPORTUNITY_BYTES that may leave in one period.
+        period_ms: time on the last line, after which the trace repeats.
     """
 
     path: Path
@@ -26,14 +26,14 @@ class Trace:
 
     @property
     def mean_bps(self) -> float:
-        """The mean rate in bit/s."""
+        """Mean rate in bit/s."""
         return self.opportunities * OPPORTUNITY_BYTES * 8e3 / self.period_ms
 
 
 def read_trace(path: Path) -> Trace:
     """Reads a trace in the format of mahimahi's mm-link (Netravali et al., USENIX ATC 2015).
 
-    Each line is a whole number of milliseconds since the start, none smaller than the one before, the last above 0.
+    Each line is a whole number of milliseconds since the start, not smaller than the one before; the last is above 0.
 
     Raises:
         UsageError: names the file, and the line that is wrong.
@@ -44,10 +44,9 @@ def read_trace(path: Path) -> Trace:
         raise UsageError(f"trace: cannot read {path}: {error}") from error
     before = 0
     for number, line in enumerate(lines, start=1):
-        if not (line.isascii() and line.isdecimal() and len(line) <= 20 and int(line) <= _LONGEST_MS):
-            raise UsageError(
-                f"trace: {path}, line {number}: {line[:40]!r} is not a whole number of milliseconds up to {_LONGEST_MS}"
-            )
+        if not (line.isascii() and line.isdecimal() and len(line) <= 20 and int(line) <= _MAX_PERIOD_MS):
+            form = f"a whole number of milliseconds up to {_MAX_PERIOD_MS}"
+            raise UsageError(f"trace: {path}, line {number}: {line[:40]!r} is not {form}")
         if int(line) < before:
             raise UsageError(f"trace: {path}, line {number}: {line} comes after {before}, but times must not decrease")
         before = int(line)

@@ -1,10 +1,10 @@
-"""Commands of tc(8) for a link's specification.
+"""Commands of tc(8) that realise a link's specification.
 
 A direction of a link has two stages on two interfaces, because a link's queue comes before loss and delay, while
 netem's own queue comes after them:
 
-    htb, its leaf the queue   packets wait and are serialised
-    netem                     they are lost, delayed and so on
+    htb, its leaf the queue   queues and serialises packets
+    netem                     loses, delays and otherwise impairs them
 """
 
 from collections.abc import Iterator
@@ -16,22 +16,21 @@ from topologies.links.fields import Effect
 from topologies.links.spec import FIELDS, LinkSpec
 
 HTB, CLASS, QUEUE, NETEM = "1:", "1:1", "10:", "20:"
-# A rate at which nothing waits: a link without a limit has all stages too, so that it can be given one later.
+# A rate at which nothing queues. An unlimited link has all stages too, so that it can be limited later.
 UNLIMITED_BPS = 10**12
-# After a pause so much may leave at once, so that a late timer of the kernel costs no bandwidth. In virtual time timers
-# are late by some readings of the clock, and netem's own rate adds the time of serialisation, which htb saves a packet
-# after a pause.
+# Burst after a pause, so that a late timer of the kernel costs no bandwidth. In virtual time, timers are late by a few
+# readings of the clock only, and netem's own rate adds the serialisation time that htb omits after a pause.
 _BURST_S, _EXACT_BURST_S = 1e-3, 2e-5
-# A super-frame may take so long on the wire, as in the relay.
-_SUPER_FRAME_S, _EXACT_SUPER_FRAME_S = 1e-3, 1e-4
-_SUPER_FRAME_MIN_BYTES, _SUPER_FRAME_MAX_BYTES = 3400, 65536
+# Longest serialisation time of a GSO packet, as in the relay.
+_GSO_PACKET_S, _EXACT_GSO_PACKET_S = 1e-3, 1e-4
+_MIN_GSO_PACKET_BYTES, _MAX_GSO_PACKET_BYTES = 3400, 65536
 _QUANTUM_BYTES = 60_000
-_SMALLEST_FRAME_BYTES = 60
+_MIN_FRAME_BYTES = 60
 _MARGIN_PACKETS = 1000
 _MAX_LIMIT_PACKETS = 2**31 - 1
 
 MODULES = ("sch_netem", "sch_htb", "sch_codel", "sch_fq_codel", "sch_ingress", "cls_matchall", "act_mirred", "act_gact")
-"""What to load where the kernel has these parts as modules."""
+"""Modules to load if the kernel has these parts as modules."""
 
 PROBE = (
     "qdisc add dev lo clsact",
@@ -42,18 +41,18 @@ PROBE = (
     f"qdisc replace dev lo parent {CLASS} fq_codel",
     "qdisc replace dev lo root netem delay 1ms loss gemodel 1% 10% rate 1gbit",
 )
-"""Lines for `tc -batch` that fail if a part is missing; for a network namespace of their own."""
+"""Lines for `tc -batch` that fail if a part is missing; to be run in a separate network namespace."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The interfaces that packets of one direction pass, and the number of its gate.
+    """The interfaces that packets of one direction pass, and the index of its gate.
 
     Attributes:
-        entry: where packets of the sending end arrive.
-        rate: where they wait and are serialised.
+        entry: interface on which packets of the sending end arrive.
+        rate: interface that queues and serialises them.
         landing: the other end of `rate`'s veth pair.
-        exit: where they are lost, delayed and so on; the other end of its pair is the receiving end.
+        exit: interface that loses and delays them; the other end of its pair is the receiving end.
         gate: index of the action that counts packets that enter, and can drop them.
     """
 
@@ -65,46 +64,46 @@ class Stages:
 
 
 def refuse_impossible(spec: LinkSpec) -> None:
-    """Raises UsageError, naming the field, for what netem cannot do."""
+    """Raises UsageError, naming the field, for a specification that netem cannot emulate."""
     for name, field in FIELDS.items():
         if reason := field.netem_refusal(getattr(spec, name)):
             raise UsageError(f"{field.key}: {reason}", "leave it out, or use --emulator relay")
 
 
 def refuse_change(before: LinkSpec, after: LinkSpec, kind: str) -> None:
-    """Raises UsageError for a change that would drop the packets in the queue, or that netem would not make."""
+    """Raises UsageError for a change that would drop queued packets, or that netem would ignore."""
     for name, field in FIELDS.items():
         if field.netem_fixed and getattr(after, name) != getattr(before, name):
             raise _unchangeable(field.key, field.netem_fixed)
     if kind == "pfifo" and after.queue_packets is None:
-        raise _unchangeable("queue", "from packets to bytes the packets that wait would be lost")
+        raise _unchangeable("queue", "a change from packets to bytes would drop the queued packets")
 
 
 def queue_kind(spec: LinkSpec) -> str:
-    """The queueing discipline of a link's queue.
+    """Returns the queueing discipline of a link's queue.
 
-    A bound in packets counts a super-frame as one, so a link that lets them pass counts the bytes of full-size packets.
+    A bound in packets counts a GSO packet as one, so a link that accepts them counts the bytes of full-size packets.
     """
     if spec.discipline != "droptail":
         return spec.discipline
-    return "pfifo" if spec.queue_packets is not None and super_frame_bytes(spec, "bfifo") == 0 else "bfifo"
+    return "pfifo" if spec.queue_packets is not None and gso_packet_bytes(spec, "bfifo") == 0 else "bfifo"
 
 
-def super_frame_bytes(spec: LinkSpec, kind: str) -> int:
-    """The largest super-frame (several segments in one piece) that may enter; 0: single segments only.
+def gso_packet_bytes(spec: LinkSpec, kind: str) -> int:
+    """Returns the size of the largest GSO packet (several segments in one) that may enter; 0: single segments only.
 
-    It may keep the line busy for 1 ms, in virtual time for 0.1 ms. None may enter where segments are treated or
-    counted separately.
+    Its serialisation may take 1 ms, in virtual time 0.1 ms. None may enter where segments are treated or counted
+    separately.
     """
     if kind != "bfifo" or spec.effect >= Effect.PER_PACKET:
         return 0
-    longest_s = _EXACT_SUPER_FRAME_S if _is_exact() else _SUPER_FRAME_S
-    bound = min(int((spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8), _SUPER_FRAME_MAX_BYTES)
-    return 0 if bound < _SUPER_FRAME_MIN_BYTES else bound
+    longest_s = _EXACT_GSO_PACKET_S if _is_exact() else _GSO_PACKET_S
+    bound = min(int((spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8), _MAX_GSO_PACKET_BYTES)
+    return 0 if bound < _MIN_GSO_PACKET_BYTES else bound
 
 
 def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
-    """Lines for `tc -batch` that make one direction; each interface has its clsact already.
+    """Yields lines for `tc -batch` that set up one direction, whose interfaces already have their clsact.
 
     Packets that enter are copied and the originals dropped, because the copies belong to no socket. Otherwise a
     sender's TCP would see its own packets in the link's queue, as in a card's, and hold back (TCP small queues).
@@ -121,9 +120,9 @@ def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
 
 
 def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Iterator[str]:
-    """Lines for `tc -batch` that give one direction another specification; packets that are inside stay there.
+    """Yields lines for `tc -batch` that change the specification of one direction without losing packets.
 
-    `kind` is the queueing discipline that it has; `seed` is None if netem takes none.
+    `kind` is its queueing discipline; `seed` is None if netem takes none.
     """
     seeded = "" if seed is None else f" seed {seed}"
     yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
@@ -132,12 +131,12 @@ def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Itera
 
 
 def gate(stages: Stages, is_open: bool) -> str:
-    """The line for `tc -batch` that opens or shuts the gate of one direction."""
+    """Returns the line for `tc -batch` that opens or closes the gate of one direction."""
     return f"actions change action gact {'pass' if is_open else 'drop'} index {stages.gate}"
 
 
 def _rate(spec: LinkSpec) -> str:
-    """The rate counts bytes from the Ethernet header, with the headers of each segment of a super-frame."""
+    """Returns htb's arguments. Its rate counts bytes from the Ethernet header, and the headers of each GSO segment."""
     rate_bps = spec.bandwidth_bps or UNLIMITED_BPS
     if _is_exact():  # htb sends a packet whenever the burst is not used up, however long the packet is
         burst = max(1, round(rate_bps * _EXACT_BURST_S / 8))
@@ -157,19 +156,16 @@ def _queue(spec: LinkSpec, kind: str) -> str:
 
 
 def _netem(spec: LinkSpec) -> str:
-    """What happens to packets after the rate. Everything is named, because in a change netem keeps what is not.
+    """Returns netem's arguments. All settings are named, because a change keeps those that are not.
 
-    With `rate` netem computes a packet's time of departure from that of the packet before it, which keeps them in order
-    whatever the jitter, and when the delay shrinks; so fast, it takes no time itself. In virtual time it is the link's.
+    With `rate`, netem computes a packet's departure from that of the packet before it. This keeps packets in order
+    despite jitter and a decreasing delay, and such a high rate takes no time. In virtual time it is the link's rate.
     """
+    # In virtual time htb and netem have one rate, and round times down to whole ns: neither is slower.
+    rate_bps = spec.bandwidth_bps if _is_exact() and spec.bandwidth_bps else UNLIMITED_BPS
     words = [f"netem limit {_netem_limit(spec)}", *_delay(spec), _loss(spec)]
     words += [f"{field.netem} {_percent(getattr(spec, name))}" for name, field in FIELDS.items() if field.netem]
-    return " ".join([*words, f"rate {0 if spec.reordering else _serialising_bps(spec)}bit"])
-
-
-def _serialising_bps(spec: LinkSpec) -> int:
-    """The rate of netem; htb and netem both cut times to whole ns, so that neither is slower than the other."""
-    return spec.bandwidth_bps or UNLIMITED_BPS if _is_exact() else UNLIMITED_BPS
+    return " ".join([*words, f"rate {0 if spec.reordering else rate_bps}bit"])
 
 
 def _is_exact() -> bool:
@@ -178,14 +174,14 @@ def _is_exact() -> bool:
 
 def _delay(spec: LinkSpec) -> Iterator[str]:
     table = spec.jitter_s > 0 and spec.jitter_distribution != "uniform"
-    # tc takes no distribution without a delay, and less than 1 us counts as none.
+    # tc accepts no distribution without a delay, and less than 1 us counts as none.
     yield f"delay {max(spec.delay_s * 1e6, 1 if table else 0):.3f}us {spec.jitter_s * 1e6:.3f}us"
     if table:
         yield f"distribution {spec.jitter_distribution}"
 
 
 def _loss(spec: LinkSpec) -> str:
-    """Both kinds of loss in one chain, because netem can have only one."""
+    """Combines both kinds of loss in one model, because netem can have only one."""
     if spec.burst_loss is None:
         return f"loss random {_percent(spec.loss)}"
     burst = spec.burst_loss
@@ -194,10 +190,10 @@ def _loss(spec: LinkSpec) -> str:
 
 
 def _netem_limit(spec: LinkSpec) -> int:
-    """Room for everything that can be in propagation, in the smallest packets, and for what may arrive at once."""
+    """Returns room for all packets that can be in propagation, at the smallest size, and for a whole queue."""
     longest_s = spec.delay_s + 5 * spec.jitter_s
-    in_flight = (spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8 / _SMALLEST_FRAME_BYTES
-    waiting = spec.queue_bytes // _SMALLEST_FRAME_BYTES
+    in_flight = (spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8 / _MIN_FRAME_BYTES
+    waiting = spec.queue_bytes // _MIN_FRAME_BYTES
     return min(round(in_flight * (1 + spec.duplication)) + waiting + _MARGIN_PACKETS, _MAX_LIMIT_PACKETS)
 
 

@@ -1,1 +1,1 @@
-"""The parts of Mininet's own command `mn` that Flightpath replaces: network, command line, options."""
+"""Flightpath's replacements for parts of Mininet's command `mn`: network, command line, options."""

@@ -1,4 +1,4 @@
-"""The captures of a Mininet command line, which go on until they are stopped or the command line is left."""
+"""The captures of a Mininet command line, which run until they are stopped or the user leaves the command line."""
 
 from pathlib import Path
 from typing import Self
@@ -11,7 +11,7 @@ from topologies.capture.capture import PacketCapture, find_target
 
 
 class Captures:
-    """The running captures, by the name with which each was started."""
+    """The running captures, each under the name that it was started with."""
 
     def __init__(self, net: Mininet) -> None:
         self._net = net
@@ -27,7 +27,7 @@ class Captures:
         """Starts a capture, see `find_target`.
 
         Raises:
-            UsageError: there is no such interface, it is captured already, or the file cannot be written.
+            UsageError: there is no such interface, it is already captured, or the file cannot be written.
         """
         if name in self._running:
             raise UsageError(f"{name} is captured already", f"capture stop {name}")
@@ -37,23 +37,22 @@ class Captures:
         output(f"*** capturing {name} in {target}\n")
 
     def stop(self, name: str | None) -> None:
-        """Ends a capture, or all of them, and says what each has.
+        """Ends a capture, or all of them, and prints what each has captured.
 
         Raises:
-            UsageError: there is none of this name.
+            UsageError: no capture has this name.
         """
         if name is not None and name not in self._running:
             raise UsageError(f"{name} is not captured", f"captured: {', '.join(self._running) or 'nothing'}")
         for each in [name] if name is not None else list(self._running):
             capture = self._running.pop(each)
-            capture.__exit__()
-            found = capture.captured
-            notes = [f", {found.dropped} came too fast and are missing"] if found.dropped else []
-            notes += [", ended because the file was full"] if found.is_full else []
-            output(f"*** {each}: {found.packets} packets in {capture.file}{''.join(notes)}\n")
+            captured = capture.stop()
+            notes = [f", {captured.dropped} came too fast and are missing"] if captured.dropped else []
+            notes += [", ended because the file was full"] if captured.is_full else []
+            output(f"*** {each}: {captured.packets} packets in {capture.file}{''.join(notes)}\n")
 
     def list(self) -> None:
-        """Says what is captured."""
+        """Prints the running captures."""
         if not self._running:
             output("*** nothing is captured\n")
         for name, capture in self._running.items():

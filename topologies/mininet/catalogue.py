@@ -1,4 +1,4 @@
-"""The networks of this project, found by their modules: each module of `topologies/` defines one `Topo` class."""
+"""Catalogue of this project's networks: each module of `topologies/` defines one `Topo` class."""
 
 import ast
 import importlib
@@ -15,22 +15,22 @@ _OTHER_MODULES = ("__main__", "mn")
 
 
 def names() -> list[str]:
-    """The networks' names, which are the names of their modules, in alphabetical order."""
+    """Returns the names of the networks, which are those of their modules, in alphabetical order."""
     modules = pkgutil.iter_modules(topologies.__path__)
     return sorted(it.name for it in modules if not it.ispkg and it.name not in _OTHER_MODULES)
 
 
 def summary(name: str) -> str:
-    """A network in one line: the first of its module's docstring. The module is not loaded: it needs Mininet."""
+    """Returns the first line of the docstring of a network's module, without loading it: it needs Mininet."""
     source = Path(topologies.__path__[0], f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
 def topology(name: str) -> "type[Topo]":
-    """A network's class, which takes the parameters of its `build` method.
+    """Returns a network's class, which takes the parameters of its `build` method.
 
     Raises:
-        TypeError: its module defines no `Topo` class, or several.
+        TypeError: the module defines no `Topo` class, or several.
     """
     from mininet.topo import Topo
 

@@ -3,7 +3,7 @@
 import inspect
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -30,7 +30,10 @@ from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
 _NO_EFFECT = {key: value for key, value in LinkSpec().settings.items() if key != "queue_packets"}
-_FORMATS = {"_bps": format_bandwidth, "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9)}
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "_bps": format_bandwidth,
+    "_ns": lambda nanoseconds: format_duration(nanoseconds / 1e9),
+}
 
 
 class FlightpathCLI(CLI):
@@ -42,7 +45,7 @@ class FlightpathCLI(CLI):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._due_ns: dict[EmulatedLink, int] = {}
-        self._observer = EventObserver(_tell_event)
+        self._observer = EventObserver(_print_event)
         if sys.stdin.isatty():
             output("*** `certify` measures each link, `capture` keeps packets, `help` lists the rest\n")
         with Captures(args[0] if args else kwargs["mininet"]) as self._captures:
@@ -51,7 +54,7 @@ class FlightpathCLI(CLI):
 
     @override
     def onecmd(self, line: str) -> bool | str | None:
-        """Runs one command; an error of ours is printed in one line, and the CLI goes on."""
+        """Runs one command; prints an error of ours in one line, after which the CLI continues."""
         try:
             return super().onecmd(line)
         except FlightpathError as problem:
@@ -60,7 +63,7 @@ class FlightpathCLI(CLI):
 
     @override
     def waitForNode(self, node: Node) -> None:
-        """Prints a node's output until its command ends; unlike Mininet's, does not feed it the rest of a script."""
+        """Prints a node's output until its command ends; unlike Mininet's, it does not pass a script on to it."""
         if self.isatty():
             super().waitForNode(node)
             return
@@ -79,7 +82,7 @@ class FlightpathCLI(CLI):
         try:
             commands = Path(line.strip()).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
-            reason = problem.strerror if isinstance(problem, OSError) else "it is no text"
+            reason = problem.strerror if isinstance(problem, OSError) else "it is not a text file"
             raise UsageError(f"source: cannot read {line.strip()!r}: {reason}") from problem
         for command in commands:
             self.onecmd(command)
@@ -104,19 +107,19 @@ class FlightpathCLI(CLI):
 
     @override
     def do_links(self, line: str) -> None:
-        """Show the links as they are now: both ends (OK if up and joined, DOWN or MISSING), and their limits."""
+        """Show the present state of links: both ends (OK if up and connected, DOWN or MISSING), and their limits."""
         for link in self.mn.links:
             output(f"{link} ({_state(link.intf1)} {_state(link.intf2)}) {_in_force(link)}\n")
 
     def do_certify(self, line: str) -> None:
-        """Measure each link by itself, beside what was asked for; nothing else may use the links meanwhile.
+        """Measure each link against its specification; nothing else may use the links meanwhile.
 
         Usage: certify
         """
-        are_right = [certified(way) for link in self._links() for way in calibrate(link)]
-        output("".join(f"{told}\n" for told, _ in are_right))
-        wrong = sum(not is_right for _, is_right in are_right)
-        output(f"*** {wrong} of {len(are_right)} are not\n" if wrong else "*** all links are as asked\n")
+        results = [certified(way) for link in self._links() for way in calibrate(link)]
+        output("".join(f"{line}\n" for line, _ in results))
+        wrong = sum(not is_right for _, is_right in results)
+        output(f"*** {wrong} of {len(results)} are not\n" if wrong else "*** all links are as asked\n")
 
     def do_capture(self, line: str) -> None:
         """Capture packets in a file that Wireshark opens.
@@ -137,7 +140,7 @@ class FlightpathCLI(CLI):
             self._captures.list()
 
     def do_link_set(self, line: str) -> None:
-        """Change a link while it carries packets; properties that are not named stay as they are.
+        """Change a link while it carries packets; properties that are not named stay the same.
 
         Usage: link_set NODE NODE KEY=VALUE ...        both directions
                link_set NODE->NODE KEY=VALUE ...       one direction
@@ -149,24 +152,24 @@ class FlightpathCLI(CLI):
 
     def help_link_set(self) -> None:
         """Mininet's hook: `help link_set`."""
-        output(inspect.cleandoc(self.do_link_set.__doc__), indent(f"\n{link_help()}\n", "  "))
+        output(inspect.cleandoc(self.do_link_set.__doc__ or ""), indent(f"\n{link_help()}\n", "  "))
 
     def do_link_down(self, line: str) -> None:
-        """Cut a cable: both ends see it, and packets in it are lost.
+        """Cut a cable: both ends notice, and packets in it are lost.
 
         Usage: link_down NODE NODE
         """
         self._do_now("link_down", line)
 
     def do_link_up(self, line: str) -> None:
-        """Connect a cable again that was cut.
+        """Reconnect a cable that was cut.
 
         Usage: link_up NODE NODE
         """
         self._do_now("link_up", line)
 
     def do_black_hole(self, line: str) -> None:
-        """Let packets vanish in a link while both ends stay up (on), or pass again (off).
+        """Drop all packets in a link while both ends stay up (on), or let them pass again (off).
 
         Usage: black_hole NODE NODE on|off             both directions
                black_hole NODE->NODE on|off            one direction
@@ -174,7 +177,7 @@ class FlightpathCLI(CLI):
         self._do_now("black_hole", line)
 
     def do_at(self, line: str) -> None:
-        """Run link_set, link_down, link_up or black_hole later; the emulator does it on time by itself.
+        """Run link_set, link_down, link_up or black_hole later; the emulator itself does it on time.
 
         Usage: at TIME COMMAND ...
         Example: at 5s link_set h1 s1 bandwidth=10Mbit
@@ -192,7 +195,7 @@ class FlightpathCLI(CLI):
             self._due_ns[link] = due_ns
 
     def do_link_stats(self, line: str) -> None:
-        """Show the properties of links now, and what they have carried and dropped since the start.
+        """Show the present properties of links, and the packets carried and dropped since the start.
 
         Usage: link_stats                              all links
                link_stats NODE NODE
@@ -245,14 +248,14 @@ class FlightpathCLI(CLI):
         return [link for link in self.mn.links if isinstance(link, EmulatedLink)]
 
     def _require_no_change_after(self, event: LinkEvent, link: EmulatedLink, due_ns: int) -> None:
-        """Refuses a change before one that is already scheduled, which would undo it: it holds all properties."""
+        """Refuses a change before a scheduled one, which would undo it because it sets all properties."""
         wait_s = (self._due_ns.get(link, due_ns) - due_ns) / 1e9
         if event.changes and wait_s > 0:
             raise UsageError(f"{link.name} has a change that is due {format_duration(wait_s)} later", "wait for it")
 
 
 def _read(when: str, verb: str, line: str) -> LinkEvent:
-    """An event from the words of a command."""
+    """Reads an event from the words of a command."""
     name, what = _split(line)
     match verb:
         case "link_set" if what:
@@ -267,7 +270,7 @@ def _read(when: str, verb: str, line: str) -> LinkEvent:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """The link's name and the rest of a line: `h1 s1 ...`, `h1-s1 ...`, `h1->s1 ...` or `h1-eth1 ...`."""
+    """Splits a line into the link's name and the rest: `h1 s1 ...`, `h1-s1 ...`, `h1->s1 ...` or `h1-eth1 ...`."""
     first, _, rest = line.strip().partition(" ")
     if "-" in first:
         return first, rest.strip()
@@ -278,12 +281,12 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _state(interface: Intf) -> str:
-    """OK, DOWN or MISSING; Mininet's own says OK of each that exists."""
+    """Returns OK, DOWN or MISSING; Mininet's own function returns OK for every interface that exists."""
     return {None: "MISSING", True: "OK", False: "DOWN"}[has_carrier(interface)]
 
 
 def _in_force(link: Link) -> str:
-    """What a link is now, both directions apart if they differ."""
+    """Describes a link's present properties, of each direction if they differ."""
     if not isinstance(link, EmulatedLink):
         return "not emulated"
     directions = link.stats()["directions"]
@@ -292,9 +295,9 @@ def _in_force(link: Link) -> str:
     return f"{link.emulator}: {there}" if there == back else f"{link.emulator}: {a}->{b} {there}; {b}->{a} {back}"
 
 
-def _tell_event(event: LinkEvent, seen_s: float | None) -> None:
-    told = "did not happen" if seen_s is None else f"after {seen_s:.3f} s"
-    output(f"\n*** event {event}: {told}\n")
+def _print_event(event: LinkEvent, seen_s: float | None) -> None:
+    result = "did not happen" if seen_s is None else f"after {seen_s:.3f} s"
+    output(f"\n*** event {event}: {result}\n")
 
 
 def _report(link: EmulatedLink) -> Iterator[str]:
@@ -313,7 +316,7 @@ def _report(link: EmulatedLink) -> Iterator[str]:
 
 
 def _properties(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The properties that the emulator reports, except those that have no effect."""
+    """Yields the properties that the emulator reports, except those without an effect."""
     for key, value in spec.items():
         if not value or value == _NO_EFFECT.get(key) or key == "max_frame_bytes":
             continue

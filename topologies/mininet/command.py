@@ -1,8 +1,8 @@
-"""What turns Mininet's `mn` into a sandboxed command: restart in a sandbox, no clean-up, errors in one sentence.
+"""Mininet's `mn` as a sandboxed command: restarted in a sandbox, without clean-up, with errors in one sentence.
 
-When `mn` loads `topologies/mn.py`, it is started again inside a sandbox; as a program, that file starts it there. Its
-errors are printed in one sentence, with an exit code other than 0. Mininet's clean-up is replaced, because it would end
-other programs' networks; the kernel removes the sandbox.
+When `mn` loads `topologies/mn.py`, it is restarted inside a sandbox; as a program, that file starts it there. Errors
+are printed in one sentence, with an exit code other than 0. Mininet's clean-up is replaced, because it would end the
+networks of other programs; the kernel removes the sandbox.
 """
 
 import os
@@ -32,7 +32,7 @@ def start_mn(custom: Path) -> int:
 
 
 def move_into_sandbox() -> None:
-    """Starts `mn` again in a sandbox, waits, and ends with its exit code; does nothing in other programs."""
+    """Restarts `mn` in a sandbox, waits, and ends with its exit code; does nothing in other programs."""
     command = sys.modules["__main__"]
     if not hasattr(command, "MininetRunner") or command.__name__ != "__main__":
         return
@@ -40,12 +40,12 @@ def move_into_sandbox() -> None:
 
 
 def nothing_to_clean() -> None:
-    """Replaces Mininet's clean-up, which ends everything on the machine that looks like one of its networks."""
+    """Replaces Mininet's clean-up, which ends all processes on the machine that look like Mininet's."""
     info("*** Nothing to clean up: the kernel removes a sandbox with its last process\n")
 
 
 def check_link_option(options: Any) -> None:
-    """Mininet's hook `validate`: refuses a wrong `--link`, or one that this machine lacks, before anything starts."""
+    """Refuses a wrong or unsupported `--link` before anything starts, as Mininet's hook `validate`."""
     name, _positional, settings = splitArgs(options.link)
     emulator = "auto" if name == "default" else name
     if emulator in EMULATORS:
@@ -58,10 +58,12 @@ def _in_sandbox(program: str) -> int:
 
 
 def _run_mn(program: str) -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a command, and not the network
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a command, not the network
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
     loader = SourceFileLoader("mn", program)
-    command = module_from_spec(spec_from_loader("mn", loader))
+    spec = spec_from_loader("mn", loader)
+    assert spec is not None, "only a loader without a method `exec_module` has none"
+    command = module_from_spec(spec)
     loader.exec_module(command)
     sys.modules["__main__"] = command
     _refuse_missing_files(command.MininetRunner)
@@ -76,8 +78,8 @@ def _run_mn(program: str) -> int:
     return 0
 
 
-def _refuse_missing_files(runner: type) -> None:
-    """Lets the option `--custom` name a missing file; as in Mininet, its value is a file, or several with commas."""
+def _refuse_missing_files(runner: type[Any]) -> None:
+    """Makes `--custom` report a missing file; as in Mininet, its value is one file, or several with commas."""
     custom = runner.custom
 
     def checked(self: Any, option: Any, word: str, value: str, parser: Any) -> None:

@@ -1,4 +1,4 @@
-"""Mininet's network, switch and link classes as `mn` uses them: sandboxed, emulated, with options as texts."""
+"""Network, switch and link classes for `mn`: sandboxed, emulated, with options as texts."""
 
 import inspect
 import re
@@ -26,14 +26,14 @@ _MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveI
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
-_CONNECT_LIMIT_S = 30
+_CONNECT_TIMEOUT_S = 30
 
 OUTSIDE_HINT = "nothing outside the sandbox can be reached: start what the network needs inside it"
-"""What to do about a controller or a network that is not in the sandbox."""
+"""Hint for a controller or a network that is not in the sandbox."""
 
 
 class InteractiveNetwork(EmulatedNetwork):
-    """An emulated network whose links and rates mn's commands `link` and `iperf` can change and measure."""
+    """An emulated network that supports mn's commands `link` and `iperf`."""
 
     @override
     def waitConnected(self, timeout: float | bool | None = None, delay: float = 0.5) -> bool:
@@ -45,9 +45,9 @@ class InteractiveNetwork(EmulatedNetwork):
                 f"{', '.join(waiting)}: there is no controller to wait for, and without one no packet passes",
                 "choose --controller flightpath, or leave --test and --wait out and set rules with dpctl",
             )
-        if not super().waitConnected(_CONNECT_LIMIT_S, delay):
+        if not super().waitConnected(_CONNECT_TIMEOUT_S, delay):
             raise MeasurementFailed(
-                f"after {_CONNECT_LIMIT_S} s there are switches without a connection to their controller",
+                f"after {_CONNECT_TIMEOUT_S} s there are switches without a connection to their controller",
                 "a controller of yours must listen inside the sandbox, which has no way to the outside",
             )
         return True
@@ -77,7 +77,7 @@ class InteractiveNetwork(EmulatedNetwork):
             super().configLinkStatus(src, dst, status)
             return
         for link in links:
-            link.set_carrier(status == "up")  # unlike `ifconfig down`, it is seen at both ends
+            link.set_carrier(status == "up")  # unlike after `ifconfig down`, both ends notice
 
     @override
     def iperf(
@@ -91,13 +91,13 @@ class InteractiveNetwork(EmulatedNetwork):
     ) -> list[str]:
         """Measures a rate with iperf (Mininet's own method waits forever for a report that iperf 2.1 does not print).
 
-        Returns the rates that the server and the client report; for UDP, the requested rate comes first.
+        Returns the rates reported by server and client, for UDP after the requested rate.
         """
         client, server = hosts or (self.hosts[0], self.hosts[-1])
         output("*** Iperf: testing", l4Type, "bandwidth between", client, "and", server, "\n")
         is_udp = l4Type == "UDP"
         common = ["-p", str(port), *(["-u"] if is_udp else []), *(["-f", fmt] if fmt else [])]
-        serving = subprocess.Popen(
+        server_process = subprocess.Popen(
             [*entry(server), "iperf", "-s", "-P", "1", *common],  # -P 1: ends after one connection
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -107,14 +107,22 @@ class InteractiveNetwork(EmulatedNetwork):
         try:
             listeners = [*entry(server), "ss", "-H", "-uln" if is_udp else "-tln", f"sport = :{port}"]
             wait_until(lambda: bool(run(listeners).strip()), f"iperf to listen on {server}", _IPERF_GRACE_S)
-            asking = ["iperf", "-c", server.IP(), "-t", str(seconds), *common, *(["-b", udpBw] if is_udp else [])]
-            client_report = run([*entry(client), *asking], timeout_s=seconds + _IPERF_GRACE_S)
-            server_report = serving.communicate(timeout=_IPERF_GRACE_S)[0]
+            client_argv = [
+                "iperf",
+                "-c",
+                server.IP(),
+                "-t",
+                str(seconds),
+                *common,
+                *(["-b", udpBw] if is_udp else []),
+            ]
+            client_report = run([*entry(client), *client_argv], timeout_s=seconds + _IPERF_GRACE_S)
+            server_report = server_process.communicate(timeout=_IPERF_GRACE_S)[0]
         except subprocess.TimeoutExpired as error:
             raise MeasurementFailed(f"iperf on {server} still runs {_IPERF_GRACE_S} s after its client") from error
         finally:
-            serving.kill()
-            serving.wait()
+            server_process.kill()
+            server_process.wait()
         rates = [*([udpBw] if is_udp else []), _last_rate(server_report), _last_rate(client_report)]
         output(f"*** Results: {rates}\n")
         return rates
@@ -127,7 +135,7 @@ class AutoSwitch(EmulatedSwitch):
         super().__init__(name, datapath=choose_datapath(datapath), **params)
 
     @override
-    def dpctl(self, *args: str) -> str:
+    def dpctl(self, *args: str) -> str | None:
         return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self, *args[1:])
 
 
@@ -138,26 +146,26 @@ class KernelSwitch(AutoSwitch):
         super().__init__(name, datapath, **params)
 
 
-def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
-    """A link class that also takes texts as `mn` passes them, for example from `--link relay,bw=10,delay=15ms`.
+class _TextLink(EmulatedLink):
+    """A link that also takes texts as `mn` passes them, for example from `--link relay,bw=10,delay=15ms`.
 
-    As everywhere in Mininet, what a topology says about a link overrides `--link`.
+    As everywhere in Mininet, a topology's settings of a link override `--link`.
     """
 
-    class TextLink(emulator):
-        """A link from texts."""
+    def __init__(self, node1: Node, node2: Node, **params: Any) -> None:
+        own = {key: params[key] for key in params if key in _MININETS_OWN or key in _SPECIFICATIONS}
+        if all(own.get(key) is None for key in _SPECIFICATIONS):
+            own["spec"] = spec_from_settings(params)
+        super().__init__(node1, node2, **own)
 
-        def __init__(self, node1: Node, node2: Node, **params: Any) -> None:
-            own = {key: params[key] for key in params if key in _MININETS_OWN or key in _SPECIFICATIONS}
-            if all(own.get(key) is None for key in _SPECIFICATIONS):
-                own["spec"] = spec_from_settings(params)
-            super().__init__(node1, node2, **own)
 
-    return TextLink
+def link_class_for_mn(emulator: type[EmulatedLink]) -> type[EmulatedLink]:
+    """Returns an emulator's link class that also takes texts as `mn` passes them."""
+    return type("TextLink", (_TextLink, emulator), {})
 
 
 def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:
-    """The specification in the parameters that `mn` or a topology passes to a link, apart from Mininet's own."""
+    """Returns the specification in the parameters of a link from `mn` or a topology, besides Mininet's own."""
     ours = {key: value for key, value in settings.items() if key not in _MININETS_OWN and key not in _SPECIFICATIONS}
     return LinkSpec.parse(**mininet_units(ours))
 

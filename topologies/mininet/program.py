@@ -9,7 +9,7 @@ from flightpath.completion import is_completing
 
 
 def main(arguments: Sequence[str], prog: str) -> int:
-    """Becomes `mn` with these arguments, which says itself what it takes."""
+    """Replaces this process by `mn` with these arguments."""
     if is_completing():
         return 0
     program = Path(__file__).parents[1] / "mn.py"

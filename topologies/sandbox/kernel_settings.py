@@ -1,4 +1,4 @@
-"""Kernel settings in a node's network namespace, by files and system calls: starting programs for them takes longer."""
+"""Kernel settings in a node's network namespace, by files and system calls, which are faster than programs."""
 
 import contextlib
 import fcntl
@@ -19,11 +19,11 @@ _IFF_UP = 1
 _INTERFACE_FLAGS = struct.Struct("=16sh22x")  # struct ifreq of netdevice(7)
 _SYSCTLS = Path("/proc/sys")
 _BY_INTERFACES = (".disable_ipv6", ".forwarding")
-"""Ends of the names of sysctls that change interfaces, and so need the kernel's lock for them (RTNL)."""
+"""Suffixes of sysctls that change interfaces, and so need the kernel's lock for them (RTNL)."""
 
 
 class InNamespace(Protocol):
-    """What is needed of a Mininet node: a network namespace, named by a process in it."""
+    """Interface of a Mininet node: a network namespace, identified by a process in it."""
 
     name: str
     pid: int
@@ -31,16 +31,16 @@ class InNamespace(Protocol):
 
 
 def entry(node: InNamespace | None) -> list[str]:
-    """The words to put before a command to run it in a node's network namespace."""
+    """Returns the prefix of a command that is to run in a node's network namespace."""
     return [] if node is None or not node.inNamespace else ["nsenter", f"--net=/proc/{node.pid}/ns/net", "--"]
 
 
 @contextlib.contextmanager
 def inside(node: InNamespace | None) -> Iterator[None]:
-    """Moves this thread, and what it starts, into a node's network namespace for the length of the block.
+    """Moves this thread, and the processes that it starts, into a node's network namespace during the block.
 
     Raises:
-        FlightpathError: the namespace is gone.
+        FlightpathError: the namespace does not exist any more.
     """
     if node is None or not node.inNamespace:
         yield
@@ -53,14 +53,14 @@ def inside(node: InNamespace | None) -> Iterator[None]:
             try:
                 libc.call("setns", own.fileno(), CLONE_NEWNET)
             except OSError:
-                os.abort()  # or this process would go on in the wrong namespace
+                os.abort()  # otherwise this process would continue in the wrong namespace
 
 
 def write_sysctls(settings: Mapping[str, str | int]) -> None:
     """Sets sysctls in this thread's network namespace, except those that the kernel does not have.
 
     Raises:
-        FlightpathError: the kernel refuses a setting, which is named.
+        FlightpathError: the kernel refuses a setting; the error names it.
     """
     for name, value in settings.items():
         if name.endswith(_BY_INTERFACES):
@@ -76,7 +76,7 @@ def bring_up(*interfaces: str) -> None:
     """Sets interfaces in this thread's network namespace up.
 
     Raises:
-        FlightpathError: an interface does not exist or cannot be set up; it is named.
+        FlightpathError: an interface does not exist or cannot be set up; the error names it.
     """
     for name in interfaces:
         try:
@@ -93,12 +93,12 @@ def _add_flags(interface: str, added: int) -> None:
 
 
 def _wait_for_interfaces() -> None:
-    """Sleeps until nobody else changes interfaces: sets the flags of `lo` to what they are, which needs the same lock.
+    """Waits for the lock of interfaces (RTNL), by setting the flags of `lo` to their present values.
 
-    A write to some sysctls does not sleep for that lock (RTNL). The kernel restarts the system call until the lock is
-    free. In virtual time that computes without end: the holder waits for a timer, and computing takes no time.
+    A write to some sysctls does not sleep for this lock: the kernel restarts the system call until the lock is free. In
+    virtual time that never ends, because the holder waits for a timer, and computing takes no time.
     """
-    with contextlib.suppress(OSError):  # who may not set them may not write the sysctl either, and is told there
+    with contextlib.suppress(OSError):  # without permission, writing the sysctl fails too, with its own error
         _add_flags("lo", 0)
 
 

@@ -1,21 +1,22 @@
-"""The sandbox of a run: its own PID, network, mount and IPC namespaces, with /run and /dev/shm of its own.
+"""The sandbox of a run: its own PID, network, mount and IPC namespaces, with a private /run and /dev/shm.
 
-Four processes keep it:
+Four processes maintain it:
 
     supervisor   the user's own process: waits, and forwards signals
       keeper     makes the namespaces (it has one thread, as the kernel demands)
         init     PID 1 inside: mounts, reaps; when it ends, the kernel ends everything in the sandbox
           main   the run itself
 
-If any of them is killed, the others and everything that they started end at once: parents see their child exit,
-children get SIGKILL (PR_SET_PDEATHSIG), and the rest ends with the PID namespace. So nothing is left behind, and no
-clean-up code is needed.
+If any of them is killed, the others and all their descendants end at once: parents see their child exit, children get
+SIGKILL (PR_SET_PDEATHSIG), and the rest ends with the PID namespace. Nothing is left behind, and no clean-up code is
+needed.
 
 Without root, the same happens in a user namespace in which the user is mapped to root.
 """
 
 import contextlib
 import ctypes
+import errno
 import os
 import pickle
 import select
@@ -38,14 +39,16 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 TEMPORARY = Path("/run/flightpath")
-"""A run's folder for temporary files; it vanishes with the sandbox."""
+"""Folder for a run's temporary files; it vanishes with the sandbox."""
 
-_LOOK_AGAIN_S = 1
+_POLL_S = 1
 _KILLED = 128
-"""An exit code above this one is that of a process that a signal ended, as shells count."""
+"""Offset of the exit codes of processes that a signal ended, as in shells."""
+
 _FORWARDED = {signal.SIGINT, signal.SIGTERM}
 _SENT_BY_A_PROCESS = 0
-"""Values of `si_code` (sigaction(2)) up to this one name another process; the kernel's own are greater."""
+"""Largest `si_code` (sigaction(2)) of a signal from a process; those from the kernel are greater."""
+
 _Value = TypeVar("_Value")
 _MARK = "FLIGHTPATH_SANDBOX"
 _HINT = (
@@ -55,12 +58,12 @@ _HINT = (
 
 
 def is_inside() -> bool:
-    """Whether this process runs in a sandbox."""
+    """Returns whether this process runs in a sandbox."""
     return os.environ.get(_MARK) == "1"
 
 
 def require() -> None:
-    """Raises MissingCapability if this user cannot make a sandbox; tried in a child process that ends at once."""
+    """Raises MissingCapability if this user cannot make a sandbox; a short-lived child process tries it."""
     if is_inside():
         return
     child = os.fork()
@@ -68,19 +71,19 @@ def require() -> None:
         try:
             _make_namespaces()
         except OSError as error:
-            os._exit(error.errno or 1)
+            os._exit(error.errno or errno.EPERM)
         os._exit(0)
     number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if number:
-        raise MissingCapability(_refused(number), _HINT)
+        raise MissingCapability(_refused(os.strerror(number)), _HINT)
 
 
 def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
-    """Runs a function in a new sandbox and returns its exit code; in a sandbox already, calls it directly.
+    """Runs a function in a new sandbox and returns its exit code; inside a sandbox, calls it directly.
 
     Args:
-        main: the run; called in a child process. Its errors become exit codes, see `exit_code_of`.
-        keep: folders that must stay visible even if they lie under /run (results; the project always does).
+        main: function to call in a child process. Its errors become exit codes, see `exit_code_of`.
+        keep: folders that must stay visible even if they are under /run (results; the project always does).
 
     Raises:
         MissingCapability: this machine does not let this user make namespaces.
@@ -157,11 +160,11 @@ def prepare_network() -> None:
 
 
 def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem: int) -> int:
-    """The keeper: makes the namespaces, starts init in them and waits for it."""
+    """Runs as the keeper: makes the namespaces, starts init in them and waits for it."""
     try:
         _make_namespaces()
     except OSError as error:
-        os.write(problem, _refused(error.errno or 0).encode())
+        os.write(problem, _refused(error.strerror or str(error)).encode())
         return MissingCapability.exit_code
     _die_with_parent(alive)
     init_alive, init_alive_end = os.pipe()
@@ -188,7 +191,7 @@ def _make_namespaces() -> None:
 
 
 def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
-    """PID 1 of the sandbox: mounts the file systems, runs `main` in a child, and reaps orphans."""
+    """Runs as PID 1 of the sandbox: mounts the file systems, runs `main` in a child, and reaps orphans."""
     try:
         _mount_private(keep)
     except OSError as error:
@@ -207,7 +210,7 @@ def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
 
 
 def _mount_private(keep: list[Path]) -> None:
-    """Mounts this PID namespace's /proc, and empty /dev/shm and /run; only the kept folders of the old /run appear."""
+    """Mounts this PID namespace's /proc, an empty /dev/shm, and a /run with only the kept folders of the old one."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     if (shared := Path("/dev/shm")).is_dir():  # PostgreSQL's shared memory would outlive a kill
@@ -219,7 +222,7 @@ def _mount_private(keep: list[Path]) -> None:
         path.mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{handle}", str(path), None, MS_BIND | MS_REC)
         os.close(handle)
-    TEMPORARY.mkdir(exist_ok=True)  # a kept folder may be in it: that of a run in whose guest this sandbox is
+    TEMPORARY.mkdir(exist_ok=True)  # it exists if a kept folder is in it, as in a guest
     os.environ.update({_MARK: "1", "TMPDIR": str(TEMPORARY), "OVS_RUNDIR": "/run/openvswitch"})
 
 
@@ -234,22 +237,22 @@ def _exit_code_of(main: Callable[[], int]) -> int:
 
 
 def _interrupt_once(_number: int, _frame: object) -> None:
-    """Interrupts the run; a second Ctrl-C is ignored, because it would interrupt the clean-up."""
+    """Interrupts the run; ignores a second Ctrl-C, which would interrupt the clean-up."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
-    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM that another process sent.
+    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM from another process.
 
-    Ctrl-C at a terminal is not forwarded: the kernel sends it to all of the process group, so the child has it already.
+    A Ctrl-C at a terminal is not forwarded: the kernel sends it to the whole process group, including the child.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
     try:
         while (code := _ended(child, reap_all=reap_all)) is None:
-            # Not without a limit: another thread may have taken the signal.
-            received = signal.sigtimedwait(_FORWARDED | {signal.SIGCHLD}, _LOOK_AGAIN_S)
+            # With a timeout, because another thread may have taken the signal.
+            received = signal.sigtimedwait(_FORWARDED | {signal.SIGCHLD}, _POLL_S)
             if received and received.si_signo in _FORWARDED and received.si_code <= _SENT_BY_A_PROCESS:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, received.si_signo)
@@ -259,7 +262,7 @@ def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
 
 
 def _ended(child: int, *, reap_all: bool) -> int | None:
-    """The exit code of a child, or None while it runs."""
+    """Returns the exit code of a child, or None while it runs."""
     while True:
         pid, status = os.waitpid(-1 if reap_all else child, os.WNOHANG)
         if pid == child:
@@ -270,9 +273,9 @@ def _ended(child: int, *, reap_all: bool) -> int | None:
 
 
 def _die_with_parent(alive: int) -> None:
-    """Lets the kernel kill this process when its parent ends; call it after unshare(2), which resets that.
+    """Has the kernel kill this process when its parent ends; to be called after unshare(2), which resets the request.
 
-    The parent holds the other end of the pipe `alive` open: that shows if it ended between fork and prctl.
+    The parent holds the other end of the pipe `alive` open, which shows whether it ended between fork and prctl.
     """
     libc.request_signal_at_parents_end(signal.SIGKILL)
     poll = select.poll()
@@ -292,6 +295,6 @@ def _ended_by(number: signal.Signals) -> MeasurementFailed:
     return MeasurementFailed(f"the run was ended by {number.name}", f"if nobody did that, {why}")
 
 
-def _refused(number: int) -> str:
+def _refused(reason: str) -> str:
     who = "root" if os.getuid() == 0 else "an ordinary user"
-    return f"this machine does not let {who} make namespaces: {os.strerror(number)}"
+    return f"this machine does not let {who} make namespaces: {reason}"

@@ -1,4 +1,4 @@
-"""Controllers that users bring: applications for os-ken or Ryu as Mininet nodes."""
+"""Controllers of users: applications for os-ken or Ryu as Mininet nodes."""
 
 import subprocess
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ from topologies.hosts.nodes import LazyShellNode
 from topologies.sandbox.kernel_settings import entry
 from topologies.sandbox.sandbox import TEMPORARY
 
-_START_LIMIT_S = 30.0
+_START_TIMEOUT_S = 30.0
 _ALL_ADDRESSES = "0.0.0.0"
 _LISTENS = "0A"
-"""The state LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
+"""State LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
 
 
 class OskenController(LazyShellNode, Controller):
-    """`osken-manager` with applications: `--controller osken,app.py`; without one, a switch that learns addresses.
+    """`osken-manager` with applications: `--controller osken,app.py`; by default a switch that learns addresses.
 
-    What the applications print and log is in `/run/flightpath/NAME.log` inside the sandbox.
+    The applications' output and log is in `/run/flightpath/NAME.log` inside the sandbox.
 
     Args:
-        words: what osken-manager gets: applications, as files or modules, and its options, such as `--observe-links`.
+        words: arguments of osken-manager: applications, as files or modules, and options such as `--observe-links`.
     """
 
     def __init__(self, name: str = "c0", *words: str, **params: Any) -> None:
@@ -60,15 +60,16 @@ class OskenController(LazyShellNode, Controller):
             )
 
     def wait_listening(self) -> None:
-        """Waits until switches may connect; a subclass that starts something else has nothing to wait for."""
+        """Waits until switches may connect; does nothing in a subclass that starts another program."""
         if self._process is not None:
-            wait_until(self._listens, f"the controller {self.name} to listen", _START_LIMIT_S, check=self.check)
+            wait_until(self._listens, f"the controller {self.name} to listen", _START_TIMEOUT_S, check=self.check)
 
     def check(self) -> None:
         """Checks that the process still runs.
 
         Raises:
-            UsageError: an application cannot be loaded, or fails; with the end of its log.
+            UsageError: an application cannot be loaded.
+            MeasurementFailed: the process has ended for another reason; with the end of its log.
         """
         if self._process is not None and self._process.poll() is not None:
             log = self.log.read_text(errors="replace")[-2000:].strip()

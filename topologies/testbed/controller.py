@@ -1,9 +1,9 @@
-"""The OpenFlow controller as a Mininet node: a process that gets a description of the network and installs rules."""
+"""The OpenFlow controller as a Mininet node: a process that reads the network's description and installs rules."""
 
 import contextlib
 import subprocess
 import threading
-from typing import Any
+from typing import IO, Any
 
 from mininet.link import Intf
 from mininet.net import Mininet
@@ -22,16 +22,16 @@ from topologies.hosts.nodes import LazyShellNode
 from topologies.links.emulated_link import EmulatedLink
 from topologies.sandbox.sandbox import TEMPORARY
 
-_START_LIMIT_S = 30.0
+_START_TIMEOUT_S = 30.0
 
 
 class FlightpathController(LazyShellNode, Controller):
-    """`python -m controllers` in a process of its own, on the sandbox's loopback interface.
+    """`python -m controllers` as a separate process, on the sandbox's loopback interface.
 
     Args:
-        policy: how it chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty: the default policy;
-            None: no steering, everything is forwarded over shortest paths.
-        probe_period: the time between two probes of a link, for example `100ms`; `0s` turns probing off.
+        policy: policy that chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty is the default
+            policy. None turns steering off: all traffic is forwarded over shortest paths.
+        probe_period: time between two probes of a link, for example `100ms`; `0s` turns probing off.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class FlightpathController(LazyShellNode, Controller):
     def checkListening(self) -> None:
         """Does nothing: in a sandbox, no other program can have taken the port."""
 
-    def launch(self, network: Mininet) -> None:
-        """Starts the process early: it loads its libraries while the network is built, which takes as long."""
+    def launch(self, network: Mininet) -> subprocess.Popen[str]:
+        """Starts the process early, so that it loads its libraries while the network is built; returns it."""
         self._network = network
         self._log = self._log_path.open("w")
-        self._output.clear()  # of an earlier process
+        self._output.clear()  # from an earlier process
         self._process = subprocess.Popen(
             [
                 *(project_python(), "-m", "controllers", "--network", self._description, "--when-told"),
@@ -68,38 +68,38 @@ class FlightpathController(LazyShellNode, Controller):
             cwd=PROJECT,
             start_new_session=True,
         )
-        threading.Thread(target=self._collect_output, args=(self._process,), daemon=True).start()
+        threading.Thread(target=self._collect_output, args=(self._process.stdout,), daemon=True).start()
+        return self._process
 
     @override
     def start(self) -> None:
-        """Passes the network's description to the process, which installs rules as the switches connect."""
-        if self._network is None:
-            raise FlightpathError("the controller has no network: call launch() first")
-        if self._process is None:
-            self.launch(self._network)
-        self._description.write_text(describe(self._network).to_json())
+        """Passes the network's description to the process, which installs rules when switches connect."""
+        network = self._launched_network
+        process = self._process or self.launch(network)
+        self._description.write_text(describe(network).to_json())
+        assert process.stdin is not None, "launch() makes a pipe"
         with contextlib.suppress(BrokenPipeError):  # it has ended; `wait_listening` reports why
-            self._process.stdin.close()
+            process.stdin.close()
 
     def wait_listening(self) -> None:
-        """Waits until switches may connect: one that tries too early waits a second or more before it tries again."""
+        """Waits until switches may connect: one that tries too early retries only after a second or more."""
         self._wait_for("listening on", "the controller to listen")
 
     def show(self, *options: str) -> str:
-        """The output of `python -m controllers show` for this controller; raises as `flightpath.commands.run` does."""
+        """Returns the output of `python -m controllers show`; raises the errors of `flightpath.commands.run`."""
         url = self.view.where
         return run([project_python(), "-m", "controllers", "show", "--url", url, *options], cwd=PROJECT)
 
     @property
     def view(self) -> View:
-        """The controller's view of connections, paths and links; UsageError if it does not steer."""
+        """View of connections, paths and links; raises UsageError if the controller does not steer."""
         if self.policy is None:
             raise UsageError(f"the controller {self.name} does not steer", "give it a policy, for example disjoint")
         return View(f"unix:{self._socket}")
 
     def wait_ready(self) -> None:
-        """Waits until all its switches have confirmed their rules; MeasurementFailed if some have not in time."""
-        for switch in self._network.switches:
+        """Waits until all its switches have confirmed their rules; raises MeasurementFailed after a timeout."""
+        for switch in self._launched_network.switches:
             if self in getattr(switch, "controlled_by", [self]):
                 self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
@@ -107,7 +107,7 @@ class FlightpathController(LazyShellNode, Controller):
         """Checks that the process still runs.
 
         Raises:
-            UsageError: it refused its options or the network.
+            UsageError: the process refused its options or the network.
             MeasurementFailed: it has ended for another reason; with the end of its log.
         """
         if self._process is None or self._process.poll() is not None:
@@ -119,13 +119,20 @@ class FlightpathController(LazyShellNode, Controller):
 
     @override
     def stop(self, *args: Any, **kwargs: Any) -> None:
-        """Ends the process; the switches keep the rules that they have, and forward by them."""
+        """Ends the process; the switches keep their rules and forward by them."""
         if self._process is not None:
             end(self._process)
-            self._process.stdin.close()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             self._log.close()
             self._process = None
         super(Controller, self).stop(*args, **kwargs)
+
+    @property
+    def _launched_network(self) -> Mininet:
+        if self._network is None:
+            raise FlightpathError("the controller has no network: call launch() first")
+        return self._network
 
     def _steering_options(self) -> list[str]:
         if self.policy is None:
@@ -139,16 +146,16 @@ class FlightpathController(LazyShellNode, Controller):
         def is_printed() -> bool:
             return any(line.startswith(beginning) for line in self._output)
 
-        # It asks so often because the start of a network waits for it.
-        wait_until(is_printed, what, _START_LIMIT_S, check=self.check, poll_s=0.001)
+        # A short period, because the start of a network waits for it.
+        wait_until(is_printed, what, _START_TIMEOUT_S, check=self.check, poll_s=0.001)
 
-    def _collect_output(self, process: subprocess.Popen[str]) -> None:
-        with process.stdout as lines:
-            self._output.extend(lines)
+    def _collect_output(self, stream: IO[str]) -> None:
+        with stream:
+            self._output.extend(stream)
 
 
 class SteeringController(FlightpathController):
-    """A controller that steers TCP connections and MPTCP subflows: `--controller steering,policy=widest`."""
+    """Controller that steers TCP connections and MPTCP subflows: `--controller steering,policy=widest`."""
 
     def __init__(self, name: str = "c0", *, policy: str = "", **params: Any) -> None:
         super().__init__(name, policy=policy, **params)

@@ -1,4 +1,4 @@
-"""Mininet's own shaped interface (`TCLink`) that is what was asked for, or an error: Mininet's goes on without."""
+"""Mininet's own shaped interface (`TCLink`), with errors where Mininet would ignore that tc(8) fails."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _NO_SUCH_QDISC = "qdisc kind is unknown"
 
 
 class CheckedTCIntf(TCIntf):
-    """A TCIntf whose configuration fails if tc(8) refuses a part of it, and if Mininet would ignore a part.
+    """A TCIntf whose configuration fails if tc(8) refuses a part of it, or if Mininet would ignore a part.
 
     Raises:
         UsageError: a bandwidth or loss out of Mininet's bounds.
@@ -35,7 +35,7 @@ class CheckedTCIntf(TCIntf):
         try:
             return run([*entry(self.node), *words])
         except CommandFailed as problem:
-            if "del" in words:  # of a default queueing discipline, which cannot be deleted
+            if "del" in words:  # a default queueing discipline cannot be deleted
                 return ""
             kind = MissingCapability if _NO_SUCH_QDISC in str(problem) else FlightpathError
             raise kind(f"{self.name}: Mininet's TCLink does not work here: {problem}", _OURS) from problem

@@ -1,4 +1,4 @@
-"""A Mininet network in a sandbox: private Open vSwitch, Flightpath's controller, hosts and links made in parallel."""
+"""A Mininet network in a sandbox: private Open vSwitch, Flightpath's controller, parallel setup of hosts and links."""
 
 import contextlib
 import os
@@ -34,6 +34,8 @@ class EmulatedNetwork(Mininet):
         FlightpathError: this process is not in a sandbox.
     """
 
+    hosts: list[Host]
+
     def __init__(self, *args: Any, **params: Any) -> None:
         if not sandbox.is_inside():
             raise FlightpathError(
@@ -44,19 +46,19 @@ class EmulatedNetwork(Mininet):
         self.openvswitch = self.start_openvswitch()
         self._namespaces: Namespaces | None = None
         self._is_building = False
-        Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
-        numCores.ncores = os.cpu_count()  # or it would start a program to find out
+        Mininet.inited = True  # otherwise Mininet would raise limits of the whole machine, outside the sandbox
+        numCores.ncores = os.cpu_count()  # otherwise Mininet would start a program to find out
         super().__init__(*args, **params)
 
     def start_openvswitch(self) -> PrivateOpenVSwitch:
-        """Begins to start the network's Open vSwitch."""
+        """Starts the network's Open vSwitch in the background."""
         openvswitch = PrivateOpenVSwitch()
         openvswitch.start()
         return openvswitch
 
     @override
     def buildFromTopo(self, topo: Topo) -> None:
-        """Builds a topology: first all namespaces with one program, then all links in parallel."""
+        """Builds a topology: first all namespaces by one program, then all links in parallel."""
         classes = {name: topo.nodeInfo(name).get("cls") or self.host for name in topo.hosts()}
         names = [name for name, cls in classes.items() if _is_subclass(cls, MultihomedHost)]
         if names:
@@ -84,7 +86,7 @@ class EmulatedNetwork(Mininet):
     @override
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
         if not _is_subclass(cls or self.switch, EmulatedSwitch):
-            self.openvswitch.wait_ready()  # other kinds ask it something as soon as they are made
+            self.openvswitch.wait_ready()  # other kinds query it as soon as they are made
         return super().addSwitch(name, cls, **params)
 
     @override
@@ -130,12 +132,12 @@ class EmulatedNetwork(Mininet):
 
 
 def _class_of(maker: Any) -> Any:
-    """What a partial function calls in the end."""
+    """Returns the innermost callable of a partial function."""
     while isinstance(maker, partial):
         maker = maker.func
     return maker
 
 
 def _is_subclass(cls: Any, base: type) -> bool:
-    """Whether `cls` is a subclass; where Mininet takes a class, a function may stand too."""
+    """Returns whether `cls` is a subclass of `base`; Mininet also takes functions in place of classes."""
     return isinstance(cls, type) and issubclass(cls, base)

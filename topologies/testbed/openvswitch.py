@@ -1,4 +1,4 @@
-"""A private Open vSwitch for one sandbox, its bridges, and the choice of a datapath."""
+"""A private Open vSwitch for each sandbox, its bridges, and the choice of a datapath."""
 
 import contextlib
 import os
@@ -20,22 +20,22 @@ from topologies.hosts.nodes import LazyShellNode
 
 DATAPATHS = ("auto", "kernel", "user")
 _TOO_LONG = "Message too long"
-_START_LIMIT_S = 30.0
-_STOP_LIMIT_S = 3
+_START_TIMEOUT_S = 30.0
+_STOP_TIMEOUT_S = 3
 _ANSWER_BYTES = 4096
 
 
 class PrivateOpenVSwitch:
-    """ovsdb-server and ovs-vswitchd in the sandbox's /run/openvswitch, apart from the machine's own.
+    """ovsdb-server and ovs-vswitchd in the sandbox's /run/openvswitch, separate from the machine's own.
 
-    A context manager; inside it `ovs-vsctl` and Mininet's switches talk to this instance. In its user datapath
-    checksums and super-frames are on (`userspace-tso-enable`), because TCP stalls on links that leave the checksum to
+    A context manager; inside it `ovs-vsctl` and Mininet's switches use this instance. Its user datapath has checksums
+    and GSO packets enabled (`userspace-tso-enable`), because otherwise TCP stalls on links that leave the checksum to
     the network card.
     """
 
     def __init__(self) -> None:
         self._folder = Path(os.environ.get("OVS_RUNDIR", "/run/openvswitch"))
-        self._daemons: list[subprocess.Popen[bytes]] = []
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._starter = ThreadPoolExecutor(1)
         self._start_up: Future[None] | None = None
 
@@ -51,37 +51,37 @@ class PrivateOpenVSwitch:
         self.stop()
 
     def start(self) -> None:
-        """Starts it in the background; the caller must call `stop` in the end, whatever happens."""
+        """Starts the daemons in the background; the caller must call `stop` in any case."""
         self._start_up = self._starter.submit(self._run_daemons)
 
     def wait_ready(self) -> None:
-        """Waits until it answers, if it was started; MissingCapability or MeasurementFailed say why it does not."""
+        """Waits until the daemons answer, if they were started; raises MissingCapability or MeasurementFailed."""
         if self._start_up is not None:
             self._start_up.result()
 
     def stop(self) -> None:
-        """Kills both daemons, which keep nothing that must be saved; their folder vanishes with the sandbox.
+        """Kills both daemons, which have nothing to save; their folder vanishes with the sandbox.
 
-        On SIGTERM each of their threads wakes up again and again until the last one is done. In virtual time, where the
-        others wait for timers of half a second, that took up to a minute of a processor, after storms of packets.
+        On SIGTERM, each of their threads wakes up repeatedly until the last one has finished. In virtual time, where
+        others wait for timers of half a second, that took up to a minute of processor time after storms of packets.
         """
         self._starter.shutdown()
         while self._daemons:
-            daemon = self._daemons.pop()
+            _, daemon = self._daemons.popitem()
             daemon.kill()
             daemon.wait()
-        for socket_file in self._folder.glob("*.ctl"):  # the next daemons of this sandbox have others
+        for socket_file in self._folder.glob("*.ctl"):  # the sandbox's next daemons make new ones
             socket_file.unlink()
 
     def check(self) -> None:
-        """Raises MeasurementFailed if a daemon has ended, or has dropped packets that it cut too long."""
-        for daemon in self._daemons:
+        """Raises MeasurementFailed if a daemon has ended, or has dropped packets that exceed the MTU."""
+        for program, daemon in self._daemons.items():
             if daemon.poll() is not None:
-                raise MeasurementFailed(f"Open vSwitch: {daemon.args[0]} {how_ended(daemon.returncode)}")
+                raise MeasurementFailed(f"Open vSwitch: {program} {how_ended(daemon.returncode)}")
         log = self._folder / "ovs-vswitchd.log"
         if log.exists() and _TOO_LONG in log.read_text(errors="replace"):
             raise MeasurementFailed(
-                "Open vSwitch dropped packets as too long: its user datapath cut super-frames as if TCP had no options",
+                "Open vSwitch dropped packets as too long: its user datapath cuts GSO packets as if TCP had no options",
                 "give the hosts segment_early=True, or use the kernel's datapath",
             )
 
@@ -93,20 +93,20 @@ class PrivateOpenVSwitch:
         run([require("ovsdb-tool"), "create", str(database)])
         database_socket = self._folder / "db.sock"
         self._start_daemon("ovsdb-server", str(database), f"--remote=punix:{database_socket}")
-        wait_until(lambda: _listens(database_socket), "ovsdb-server to listen", _START_LIMIT_S, check=self.check)
+        wait_until(lambda: _listens(database_socket), "ovsdb-server to listen", _START_TIMEOUT_S, check=self.check)
         settings = ["--", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true"]
         run([require("ovs-vsctl"), "--no-wait", "--", "init", *settings])
         self._start_daemon("ovs-vswitchd", f"unix:{database_socket}")
-        wait_until(self._answers, "ovs-vswitchd to answer", _START_LIMIT_S, check=self.check)
+        wait_until(self._answers, "ovs-vswitchd to answer", _START_TIMEOUT_S, check=self.check)
 
     def _start_daemon(self, program: str, *arguments: str) -> None:
         log = [f"--log-file={self._folder / program}.log", "-vconsole:off", "-vsyslog:off", "-vfile:warn"]
         argv = [require(program), *arguments, "--no-chdir", "--pidfile", *log]
-        silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        self._daemons.append(subprocess.Popen(argv, **silent, start_new_session=True))
+        null = subprocess.DEVNULL
+        self._daemons[program] = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, start_new_session=True)
 
     def _answers(self) -> bool:
-        """Whether ovs-vswitchd answers a request for its version, as `ovs-appctl version` sends it."""
+        """Returns whether ovs-vswitchd answers a request for its version, as `ovs-appctl version` sends it."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as control:
             control.settimeout(2)
             for path in self._folder.glob("ovs-vswitchd.*.ctl"):
@@ -117,7 +117,7 @@ class PrivateOpenVSwitch:
 
 
 def _listens(path: Path) -> bool:
-    """Whether a server accepts connections; its socket's file is there a moment earlier."""
+    """Returns whether a server accepts connections; its socket's file exists a moment earlier."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(path)) == 0
 
@@ -126,13 +126,13 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     """An Open vSwitch bridge that forwards only by a controller's rules (OpenFlow 1.3, fail mode secure).
 
     Attributes:
-        controlled_by: the controllers that it was started with.
+        controlled_by: controllers that it was started with.
     """
 
     def __init__(self, name: str, datapath: str = "user", **params: object) -> None:
         super().__init__(name, datapath=datapath, **{"protocols": "OpenFlow13", "failMode": "secure", **params})
-        self._controllers: Sequence[Controller] | None = None
         self.controlled_by: Sequence[Controller] = ()
+        self._is_starting = False
 
     @classmethod
     @override
@@ -141,13 +141,13 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
 
     @override
     def cmd(self, *args: Any, **kwargs: Any) -> str | None:
-        # Mininet sets the loopback interface up for each switch; in a sandbox it is up.
+        # Mininet brings the loopback interface up for each switch; in a sandbox it is up.
         return "" if args == ("ifconfig", "lo", "up") else super().cmd(*args, **kwargs)
 
     @override
     def start(self, controllers: Sequence[Controller]) -> None:
-        """Makes the bridge; in a network of many, Mininet calls `batchStartup`, which makes all of them."""
-        self._controllers = self.controlled_by = controllers
+        """Makes the bridge, unless Mininet makes all bridges of a network with `batchStartup`."""
+        self.controlled_by, self._is_starting = controllers, True
         if not self.batch:
             self.batchStartup([self])
 
@@ -156,20 +156,20 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     def batchStartup(
         cls, switches: Sequence["EmulatedSwitch"], run: Callable[[str], object] = errRun
     ) -> Sequence["EmulatedSwitch"]:
-        """Makes all bridges and ports in one transaction; in a second one, sets the controllers, once they listen.
+        """Makes all bridges and ports in one transaction, and sets their controllers in another once these listen.
 
-        A switch that connects to a controller too early waits a second or more before it tries again.
+        A switch that connects to a controller too early retries only after a second or more.
         """
-        starting = [switch for switch in switches if switch._controllers is not None]
+        starting = [switch for switch in switches if switch._is_starting]
         _transaction(word for switch in starting for word in switch._add_bridge())
-        for controller in {controller for switch in starting for controller in switch._controllers}:
+        for controller in {controller for switch in starting for controller in switch.controlled_by}:
             if hasattr(controller, "wait_listening"):
                 controller.wait_listening()
         _transaction((word for switch in starting for word in switch._set_controllers()), "--no-wait")
         for switch in starting:
-            switch._controllers, switch.batch = None, False
+            switch._is_starting = switch.batch = False
             for interface in switch.intfList():
-                switch.TCReapply(interface)  # Open vSwitch has removed what Mininet's own shaped links had set
+                switch.TCReapply(interface)  # Open vSwitch has removed the settings of Mininet's shaped links
         return switches
 
     @classmethod
@@ -179,14 +179,15 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     ) -> Sequence["EmulatedSwitch"]:
         """Deletes the bridges; gives up after a few seconds if Open vSwitch has ended."""
         run(
-            f"ovs-vsctl --timeout={_STOP_LIMIT_S} " + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
+            f"ovs-vsctl --timeout={_STOP_TIMEOUT_S} "
+            + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
         )
         for switch in switches:
             switch.terminate()
         return switches
 
     def _add_bridge(self) -> Iterator[str]:
-        """The words of `ovs-vsctl` that make the bridge and its ports."""
+        """Yields the arguments of `ovs-vsctl` that make the bridge and its ports."""
         yield from ("--", "--if-exists", "del-br", self.name, "--", "add-br", self.name)
         yield from ("--", "set", "bridge", self.name, *self.bridgeOpts().split())
         for interface in self.intfList():
@@ -194,8 +195,8 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
                 yield from ("--", "add-port", self.name, interface.name, *self.intfOpts(interface).split())
 
     def _set_controllers(self) -> Iterator[str]:
-        """The words of `ovs-vsctl` that tell the bridge where its controllers listen."""
-        targets = {it.name: f"{it.protocol}:{it.IP()}:{it.port}" for it in self._controllers}
+        """Yields the arguments of `ovs-vsctl` that set the bridge's controllers."""
+        targets = {it.name: f"{it.protocol}:{it.IP()}:{it.port}" for it in self.controlled_by}
         if self.listenPort:
             targets["listen"] = f"ptcp:{self.listenPort}"
         references = {f"@{self.name}{name}": f'"{target}"' for name, target in targets.items()}
@@ -207,11 +208,11 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
 
 def _transaction(words: Iterable[str], *options: str) -> None:
     if arguments := list(words):
-        run(["ovs-vsctl", f"--timeout={_START_LIMIT_S:g}", *options, *arguments], timeout_s=_START_LIMIT_S + 10)
+        run(["ovs-vsctl", f"--timeout={_START_TIMEOUT_S:g}", *options, *arguments], timeout_s=_START_TIMEOUT_S + 10)
 
 
 def choose_datapath(requested: str = "auto") -> str:
-    """`kernel` or `user`: the requested datapath; for `auto` the kernel's if this machine has it.
+    """Returns `kernel` or `user`: the requested datapath; for `auto` the kernel's if this machine has it.
 
     Raises:
         UsageError: there is no such datapath.
@@ -231,7 +232,7 @@ def choose_datapath(requested: str = "auto") -> str:
 
 
 def has_kernel_datapath() -> bool:
-    """Whether this kernel has Open vSwitch's datapath; tried by making one."""
+    """Returns whether this kernel has Open vSwitch's datapath; tries to make one."""
     try:
         for action in ("add-dp", "del-dp"):
             run(["ovs-dpctl", action, "fp-probe"], timeout_s=10)

@@ -1,4 +1,4 @@
-"""The testbed: a network with its switches and controller, which is started, checked and stopped as one."""
+"""The testbed: a network with its switches and controller, started, checked and stopped as a unit."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ from topologies.calibration.links import calibrate
 from topologies.calibration.records import JITTERS, Calibration, PathCalibration
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.emulators import EMULATORS, OrCable, choose_emulator, link_class
+from topologies.links.emulators import EMULATORS, LinkFactory, choose_emulator, link_class
 from topologies.links.spec import LinkSpec
 from topologies.testbed.controller import FlightpathController, describe
 from topologies.testbed.network import EmulatedNetwork
@@ -38,15 +38,15 @@ class Testbed:
     """A context manager over `mininet.net.Mininet`, inside a sandbox.
 
     Args:
-        topology: with MultihomedHosts; its links need no class, since the emulator chooses it.
-        datapath: of the switches: `auto`, `kernel` or `user`.
-        emulator: of the links: `relay`, `netem`, or `auto`, the first of them that works here. With `auto`, a link that
-            emulates nothing is a bare veth pair (`Cable`), which cannot be changed.
-        policy: how the controller chooses paths for TCP and MPTCP (`controllers.subflows.policies`); None: everything
-            is forwarded over shortest paths.
+        topology: topology of MultihomedHosts; its links need no class, since the emulator determines it.
+        datapath: datapath of the switches: `auto`, `kernel` or `user`.
+        emulator: emulator of the links: `relay`, `netem`, or `auto`, the first of them that works here. With `auto`, a
+            link that emulates nothing is a bare veth pair (`VethLink`), which cannot be changed.
+        policy: policy that chooses paths for TCP and MPTCP (`controllers.subflows.policies`); None forwards all traffic
+            over shortest paths.
     """
 
-    __test__ = False  # pytest would take a class named Test… for a test
+    __test__ = False  # pytest would collect a class named Test…
 
     def __init__(
         self, topology: Topo, *, datapath: str = "auto", emulator: str = "auto", policy: str | None = None
@@ -73,7 +73,7 @@ class Testbed:
         self._stack.close()
 
     def host(self, name: str) -> MultihomedHost:
-        """A host by its name; a UsageError says which there are."""
+        """Returns a host by its name; a UsageError lists the hosts if there is none."""
         names = [host.name for host in self.net.hosts]
         if name not in names:
             raise UsageError(f"there is no host {name!r} in this network", f"hosts: {', '.join(names)}")
@@ -81,26 +81,26 @@ class Testbed:
 
     @property
     def links(self) -> list[EmulatedLink]:
-        """All links, in the topology's order."""
+        """All links, in the order of the topology."""
         return self.net.links
 
     def link(self, host: str, port: int) -> EmulatedLink:
-        """The link at an interface of a host; the host is the link's end `a`."""
+        """Returns the link at an interface of a host, which is the end `a` of a link to a switch."""
         return self.host(host).intfs[port].link
 
     def check(self) -> None:
-        """Raises an error if a part of the testbed has ended; then a measurement during that time is invalid."""
+        """Raises an error if a component of the testbed has ended, which makes a measurement invalid."""
         self.net.openvswitch.check()
         self.controller.check()
         for link in self.links:
             link.check()
 
     @contextlib.contextmanager
-    def blaming_its_parts(self) -> Iterator[None]:
-        """While what uses the testbed fails inside because a part of it has ended, the error names that part instead.
+    def reporting_component_failure(self) -> Iterator[None]:
+        """Replaces an error raised in the block by one that names the component of the testbed that has ended, if any.
 
         Raises:
-            MeasurementFailed: a part has ended.
+            MeasurementFailed: a component has ended.
         """
         try:
             yield
@@ -109,10 +109,10 @@ class Testbed:
             raise
 
     def calibrate(self) -> Calibration:
-        """Measures each link separately and pings over paths; then resets the links' statistics of lateness.
+        """Measures each link separately and pings over paths; then resets the links' lateness statistics.
 
-        The paths go from each host to the next, in a ring, over every interface that both have: they cross every link
-        of every host, and there are only as many as interfaces.
+        The paths form a ring: they lead from each host to the next, over every interface that both have. So they cross
+        every link of every host, and there are only as many paths as interfaces.
 
         Raises:
             MeasurementFailed: a link or a path does not carry packets.
@@ -127,7 +127,7 @@ class Testbed:
         return Calibration(tuple(links), tuple(paths))
 
     def description(self) -> Mapping[str, Any]:
-        """What the testbed consists of, for the certificate: emulator, datapath, kernel, clock, links."""
+        """Describes the testbed for the certificate: emulator, datapath, kernel, clock, links."""
         return {
             "emulator": self.emulator,
             "datapath": self.datapath,
@@ -152,7 +152,7 @@ class Testbed:
             datapath = background.submit(choose_datapath, self._requested_datapath)
             self.emulator = choose_emulator(self._requested_emulator)
             emulated = link_class(self.emulator)
-            self.net.link = OrCable(emulated) if self._requested_emulator == "auto" else emulated
+            self.net.link = LinkFactory(emulated) if self._requested_emulator == "auto" else emulated
             self.net.topo = self._topology
             self.net.build()
             self.datapath = datapath.result()
@@ -168,7 +168,7 @@ class Testbed:
         rtts: list[float] = []
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):
-            a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait for that
+            a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait
             output = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", _PING_PAUSE_S[clock_here()]])
             rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
@@ -186,7 +186,7 @@ class Testbed:
 
 
 def _specs_between(network: Mininet, source: Host, target: Host, port: int) -> list[LinkSpec]:
-    """The specifications of the links, each in its direction, between two hosts' interfaces with the same number.
+    """Returns the specifications, each in its direction, of the links between two hosts' interfaces of one number.
 
     The switches must follow the controller's rules.
     """

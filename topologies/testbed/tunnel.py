@@ -16,6 +16,7 @@ from flightpath.errors import MissingCapability, UsageError
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links import native_program
+from topologies.sandbox.kernel_settings import entry
 
 DEVICE = "mpt0"
 _KNOWN = {
@@ -24,26 +25,26 @@ _KNOWN = {
     "weights": ("fixed", "adaptive"),
     "reordering": ("off", "fixed", "adaptive"),
 }
-_UP_WITHIN_S = 15
+_UP_TIMEOUT_S = 15
 _CONFIGURATION, _CONTROL = "tunnel.conf", "control"
 
 
 @dataclass(frozen=True)
 class TunnelSpec:
-    """How a tunnel works: the settings of `mptgre --help`, with the same defaults.
+    """Settings of a tunnel, with the names and defaults of `mptgre --help`.
 
     Attributes:
-        family: the IP version of its paths.
-        run: packets in a row on a path (`wrr`); 0 chooses it by the rate.
-        path_weights: the weights of the paths in order; 1 for those without one.
-        backups: indices of the paths that are used only while no other is up.
+        family: IP version of its paths.
+        run: consecutive packets on a path (`wrr`); 0 derives it from the rate.
+        path_weights: weights of the paths in order; 1 for those without one.
+        backups: indices of the paths that are used only while no other path is up.
         reordering: `off`, `fixed` (wait `max_delay_s` for a missing packet) or `adaptive` (wait until each path has
-            brought a later one; with `wrr`, delay packets from shorter paths to match the longest).
+            delivered a later one; with `wrr`, delay packets from shorter paths to match the longest).
         window_packets, max_delay_s: size of the reordering buffer, and the longest wait in it.
-        keepalives: authenticated messages that find out which paths are up; without them every path is taken to be.
+        keepalives: send authenticated messages that show which paths are up; otherwise all paths count as up.
         interval_s, dead_s: time between keepalives, and the silence after which a path is down.
-        offloads: whether to use super-packets; False handles one packet per system call.
-        mtu_bytes: upper limit for the tunnel's interface; None for none but the paths' own.
+        offloads: use GSO packets; otherwise each system call handles one packet.
+        mtu_bytes: upper limit of the interface's MTU; None derives it from the paths only.
         port: UDP port at both ends.
     """
 
@@ -78,17 +79,17 @@ class _End:
 
 
 class Tunnel:
-    """A tunnel that runs for the time of a `with` block, and gives both hosts an interface to each other.
+    """A context manager that runs a tunnel and gives both hosts an interface to each other.
 
-    On entry it waits until each end hears the other on every path. Both processes end with the block, or with the
-    thread that started them if that ends first.
+    On entry it waits until each end hears the other on every path. Both processes end with the block, or earlier with
+    the thread that started them.
 
     Args:
         client, server: hosts that have an address of the paths' family on the same ports; each such port is a path,
             named `path1`, `path2` and so on.
-        spec: how it works.
-        device: the name of the interface.
-        networks: of the addresses inside; the client has the first address of each, the server the second.
+        spec: settings of the tunnel.
+        device: name of the interface.
+        networks: networks inside the tunnel; the client has the first address of each, the server the second.
         program: `mptgre`, or `mptgre-asan` for tests.
     """
 
@@ -126,47 +127,47 @@ class Tunnel:
                 self._ends.append(self._start(host, number, folder / host.name, stack))
                 stack.callback(self._ends.pop)
             if self.spec.keepalives:
-                wait_until(self.is_up, f"tunnel {self.device} to be up on every path", _UP_WITHIN_S, check=self.check)
+                wait_until(self.is_up, f"tunnel {self.device} to be up on every path", _UP_TIMEOUT_S, check=self.check)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends both processes, and with them their interfaces."""
+        """Ends both processes, which removes their interfaces."""
         self._stack.close()
 
     def address(self, host: MultihomedHost, family: int = 4) -> str:
-        """The host's address inside the tunnel."""
+        """Returns a host's address inside the tunnel."""
         [network] = (network for network in self.networks if network.version == family)
         return str(network[self._hosts.index(host) + 1])
 
     def stats(self, host: MultihomedHost) -> dict[str, Any]:
-        """The statistics of the host's end, as in `native/tunnel/requests.h`; MeasurementFailed if it has ended."""
+        """Returns a host's statistics (`native/tunnel/requests.h`); raises MeasurementFailed if its end has ended."""
         return self._ask(host, "stats")
 
     def is_up(self) -> bool:
-        """Whether each end hears the other on every path."""
+        """Returns whether each end hears the other on every path."""
         return all(path["state"] == "up" for host in self._hosts for path in self.stats(host)["paths"])
 
     def set_path(self, path: int, *hosts: MultihomedHost, **settings: float | bool) -> None:
         """Changes a path while packets flow.
 
         Args:
-            hosts: the ends to change; both by default.
+            hosts: ends to change; both by default.
             settings: weight (0.001 to 1000000), backup, enabled.
 
         Raises:
-            FlightpathError: there is no such path or setting, or its value is out of bounds.
+            FlightpathError: there is no such path or setting, or the value is out of bounds.
         """
         text = ",".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in settings.items())
         for host in hosts or self._hosts:
             self._ask(host, f"set path{path + 1} {text}")
 
     def cpu_seconds(self, host: MultihomedHost) -> float:
-        """CPU time that the host's end has used, including that of the kernel in its system calls."""
+        """Returns the CPU time used by a host's end, including its system calls."""
         return sum(self.stats(host)["cpu_ns"].values()) / 1e9
 
     def check(self) -> None:
-        """Raises MeasurementFailed if an end does not run any more."""
+        """Raises MeasurementFailed if an end has ended."""
         for end in self._ends:
             native_program.check(end.process, f"the tunnel {self.device} of {end.host.name}")
 
@@ -178,7 +179,7 @@ class Tunnel:
 
     def _start(self, host: MultihomedHost, number: int, folder: Path, stack: contextlib.ExitStack) -> _End:
         argv = [str(self._program), "run", str(folder / _CONFIGURATION)]
-        process = host.popen(argv, **native_program.START)
+        process = native_program.start([*entry(host), *argv])
         stack.callback(end_and_close, process)
         native_program.wait_ready(process, host.name, UsageError, MissingCapability)
         if host.congestion_control is not None:
@@ -186,7 +187,7 @@ class Tunnel:
         return _End(host, folder, process)
 
     def _set_routes(self, host: MultihomedHost, number: int, algorithm: str) -> None:
-        """Replaces the kernel's routes to the networks inside by ones with the host's congestion control."""
+        """Replaces the kernel's routes into the tunnel by routes with the host's congestion control."""
         for network in self.networks:
             route = ["route", "replace", str(network), "dev", self.device, "src", str(network[number])]
             metric = ["metric", "256"] if network.version == 6 else []
@@ -261,6 +262,6 @@ def _address(host: MultihomedHost, port: int, family: int) -> str:
 
 
 def _section(name: str, /, **settings: Any) -> str:
-    """A section of the configuration file."""
+    """Formats a section of the configuration file."""
     lines = (f"{key} = {str(value).lower() if isinstance(value, bool) else value}" for key, value in settings.items())
     return "\n".join([f"[{name}]", *lines]) + "\n"

@@ -1,4 +1,4 @@
-"""The doctor on this very machine: what it says is true, and nothing of it stays, however it ends."""
+"""The doctor on this machine: its report is correct, and it leaves nothing behind, however it ends."""
 
 import fcntl
 import json
@@ -30,15 +30,15 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to try th
 
 
 def marked_processes(mark: str) -> list[str]:
-    """The command lines of all processes that a doctor with this mark has started, itself included."""
-    found = []
+    """Returns the command lines of a doctor's processes, found by its mark."""
+    evidence = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                evidence.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
             continue
-    return found
+    return evidence
 
 
 def interfaces() -> list[str]:
@@ -47,7 +47,7 @@ def interfaces() -> list[str]:
 
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory):
-    """One real run: its object, exit code, mark, and the folders that it could have left something in."""
+    """Runs the doctor once; returns its JSON object, exit code, mark, and the folders where it could leave files."""
     folders = [tmp_path_factory.mktemp(name) for name in ("home", "temporary")]
     mark, before = uuid.uuid4().hex, (interfaces(), Path("/proc/self/mounts").read_text())
     done = subprocess.run(
@@ -69,11 +69,11 @@ def states(examined):
 
 
 def test_the_exit_code_follows_from_what_is_needed(examined):
-    told, code = examined[:2]
+    examination, code = examined[:2]
 
-    lacking = [check["name"] for check in told["checks"] if check["required"] and check["state"] == "missing"]
+    lacking = [check["name"] for check in examination["checks"] if check["required"] and check["state"] == "missing"]
     assert code == (3 if lacking else 0)
-    assert all(check["costs"] and check["remedy"] for check in told["checks"])
+    assert all(check["costs"] and check["remedy"] for check in examination["checks"])
 
 
 def test_nothing_is_left_and_nothing_outside_has_changed(examined):
@@ -166,10 +166,10 @@ def test_mptcp_is_told_as_the_kernel_makes_sockets(states, name, family):
 
 
 def test_versions_are_what_the_programs_say(examined):
-    found = {check["name"]: check["found"] for check in examined[0]["checks"]}
+    evidence = {check["name"]: check["found"] for check in examined[0]["checks"]}
 
     for name, argv in (("Open vSwitch", ["/usr/sbin/ovs-vswitchd", "--version"]), ("iperf3", ["iperf3", "--version"])):
-        assert found[name] in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        assert evidence[name] in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @needs_root
@@ -187,10 +187,10 @@ def test_a_signal_in_the_middle_ends_it_and_leaves_nothing(number, meanwhile, co
             poll_s=0.001,
         )
         process.send_signal(number)
-        said, complained = process.communicate(timeout=LIMIT_S)
+        output, complained = process.communicate(timeout=LIMIT_S)
 
     assert process.returncode == code
-    assert said == ""
+    assert output == ""
     assert "Traceback" not in complained
     # Others notice the end of the killed one, which ends them.
     wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 30 if code < 0 else 0)
@@ -258,7 +258,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_where_users_may_not_make_namespaces_it_says_so(as_ordinary_user):
-    """In a user namespace whose own limit is 0 nobody can make another, as on a machine that forbids it."""
+    """A user namespace with a limit of 0 behaves like a machine that forbids namespaces."""
     forbid = [sys.executable, "-c", FORBID_NAMESPACES]
     if subprocess.run([*forbid, "true"], capture_output=True, timeout=LIMIT_S).returncode == 99:
         pytest.skip("root cannot make user namespaces here")

@@ -15,8 +15,8 @@ def test_a_testbed_runs_over_the_emulator_asked_for(emulator):
     with Testbed(WebService(planes=(spec, spec)), emulator=emulator) as testbed:
         assert testbed.emulator == testbed.description()["emulator"] == emulator
         assert {link.emulator for link in testbed.links} == {emulator}
-        told = testbed.host("h1").run(["ping", "-n", "-c", "5", "-i", "0.2", testbed.host("h2").address(0)])
+        output = testbed.host("h1").run(["ping", "-n", "-c", "5", "-i", "0.2", testbed.host("h2").address(0)])
         # Two links, there and back.
-        assert 80 <= min(map(float, re.findall(r"time=([0-9.]+) ms", told))) < 160
+        assert 80 <= min(map(float, re.findall(r"time=([0-9.]+) ms", output))) < 160
         testbed.check()
         assert testbed.link("h1", 0).stats()["directions"]["a_to_b"]["out_packets"] >= 5

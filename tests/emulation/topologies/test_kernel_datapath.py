@@ -47,7 +47,7 @@ print(digest.hexdigest())
 
 
 def switched_by_the_kernel() -> int:
-    """Packets that matched a flow in the kernel's datapath, as it counts them itself."""
+    """Returns the kernel datapath's count of packets that matched a flow."""
     (line,) = [line for line in run(["ovs-dpctl", "show"]).splitlines() if "lookups:" in line]
     return int(line.partition("hit:")[2].split()[0])
 
@@ -58,7 +58,7 @@ def ping(source: MultihomedHost, target: MultihomedHost, port: int = 0) -> None:
 
 @pytest.mark.in_sandbox
 def test_a_testbed_is_switched_by_the_kernel(emulator: str) -> None:
-    """The four links of two planes, and what the start of such a network takes on this processor."""
+    """The network has the four links of two planes; its start may take long on an emulated processor."""
     spec = LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005)
     start = time.monotonic()
     with Testbed(WebService(planes=(spec, spec)), datapath="auto", emulator=emulator) as testbed:
@@ -82,11 +82,11 @@ def test_mptcp_uses_both_planes_and_every_byte_arrives(emulator: str) -> None:
         server = web.popen([*wrapper, SERVER.format(port=PORT, size=SIZE)], stdout=subprocess.PIPE, text=True)
         try:
             wait_until(lambda: server.stdout.readline() == "listening\n", "the server to listen", 20)
-            told = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
+            digest = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
         finally:
             server.kill()
             server.communicate()
-        assert told.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+        assert digest.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
         assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
         carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
         assert min(carried) > SIZE / 10, carried

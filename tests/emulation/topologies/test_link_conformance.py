@@ -1,4 +1,4 @@
-"""What every link emulator must do, one suite for all of them: counters, order and times must be exact."""
+"""Conformance of link emulators, one suite for all: counters, order and times must be exact."""
 
 import contextlib
 import itertools
@@ -32,20 +32,20 @@ ECT0, CE = 2, 3
 
 @contextlib.contextmanager
 def linked(emulator: str, spec: LinkSpec | None = None, **specs: LinkSpec) -> Iterator[Pair]:
-    """Two hosts, and a link of these specifications between them."""
+    """Makes two hosts and a link with these specifications between them."""
     with contextlib.ExitStack() as stack:
         yield Pair(stack, emulator, {"spec": spec} if spec else specs)
 
 
 def within(count: int, packets: int, probability: float, deviations: float = 5) -> bool:
-    """Whether the count is within the binomial distribution, except for one run in a million."""
+    """Returns whether a count fits the binomial distribution; wrong in one run in a million."""
     return abs(count - packets * probability) < deviations * (packets * probability * (1 - probability)) ** 0.5
 
 
 def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
-    """Whether a train of large datagrams arrived at this rate, without its first tenth.
+    """Returns whether a train of large datagrams, without its first tenth, arrived at this rate.
 
-    After a pause a link may pass one packet, or what takes 1 ms, at once.
+    After a pause, a link may pass a burst of one packet or of 1 ms.
     """
     train = arrivals[len(arrivals) // 10 :]
     found_bps = (len(train) - 1) * (LARGE + HEADERS) * 8 / (train[-1].at_s - train[0].at_s)
@@ -98,8 +98,8 @@ def test_random_loss_has_its_probability_and_no_memory(emulator):
     count, loss = 3000, 0.1
     with linked(emulator, LinkSpec(loss=loss)) as pair:
         pair.send(count, size=SMALL)
-        told = pair.settled()
-        assert within(told["drops"]["loss"], count, loss)
+        stats = pair.settled()
+        assert within(stats["drops"]["loss"], count, loss)
         bursts = burst_lengths(pair.arrivals(), count)
         # After a loss the next packet is lost with the same probability: as many bursts of two and more.
         assert within(sum(length > 1 for length in bursts), len(bursts), loss)
@@ -109,15 +109,15 @@ def test_burst_loss_has_its_share_and_its_length(emulator):
     count, burst = 6000, BurstLoss(0.02, 0.25)
     with linked(emulator, LinkSpec(burst_loss=burst)) as pair:
         pair.send(count, size=SMALL)
-        told = pair.settled()
+        stats = pair.settled()
         # About 110 bursts: their number and their mean length are known to a tenth each.
         mean = burst.enter / (burst.enter + burst.leave)
-        assert told["drops"]["loss"] / count == pytest.approx(mean, rel=0.5)
+        assert stats["drops"]["loss"] / count == pytest.approx(mean, rel=0.5)
         assert statistics.fmean(burst_lengths(pair.arrivals(), count)) == pytest.approx(4, rel=0.45)
 
 
 def burst_lengths(arrivals: Sequence[Arrival], count: int) -> list[int]:
-    """The lengths of all runs of lost packets."""
+    """Returns the lengths of all runs of lost packets."""
     numbers = [-1, *(arrival.number for arrival in arrivals), count]
     return [after - before - 1 for before, after in itertools.pairwise(numbers) if after > before + 1]
 
@@ -126,15 +126,15 @@ def test_duplicates_come_at_their_probability(emulator):
     count, share = 3000, 0.1
     with linked(emulator, LinkSpec(duplication=share)) as pair:
         pair.send(count, size=SMALL)
-        told = pair.settled()
-        assert within(told["duplicated_packets"], count, share)
-        assert sum(told["drops"].values()) == 0
+        stats = pair.settled()
+        assert within(stats["duplicated_packets"], count, share)
+        assert sum(stats["drops"].values()) == 0
         seen = [arrival.number for arrival in pair.arrivals()]
-        assert len(seen) == count + told["duplicated_packets"] and set(seen) == set(range(count))
+        assert len(seen) == count + stats["duplicated_packets"] and set(seen) == set(range(count))
 
 
 def checksum_errors(host: MultihomedHost, protocol: str) -> int:
-    """How many packets of a protocol (`Udp`, `Tcp`, `IpExt`) the host's kernel has dropped for their checksum."""
+    """Returns the number of packets of a protocol (`Udp`, `Tcp`, `IpExt`) that the host dropped for their checksum."""
     lines = (host.run(["cat", "/proc/net/snmp"]) + host.run(["cat", "/proc/net/netstat"])).splitlines()
     names, values = (line.split() for line in lines if line.startswith(f"{protocol}:"))
     return int(values[names.index("InCsumErrors")])
@@ -199,14 +199,14 @@ def test_jitter_keeps_packets_in_order_unless_told_otherwise(emulator):
 def test_a_full_queue_drops_the_newest(emulator, queue, size, bound):
     with linked(emulator, LinkSpec(bandwidth_bps=100_000, queue=queue)) as pair:
         pair.send(200, size=size)
-        told = pair.settled()
+        stats = pair.settled()
         numbers = [arrival.number for arrival in pair.arrivals()]
         # Those that waited, as many as were sent while the test was sending, and what passes at once after a pause.
         assert numbers[: bound + 1] == list(range(bound + 1))
         took_s = pair.arrivals()[-1].sent_s - pair.arrivals()[0].sent_s
         assert len(numbers) <= bound + 4 + (1514 + took_s * 100_000 / 8) / (size + HEADERS)
-        assert told["drops"]["queue"] == 200 - len(numbers)
-        assert told["drops"]["queue"] > 100
+        assert stats["drops"]["queue"] == 200 - len(numbers)
+        assert stats["drops"]["queue"] > 100
 
 
 def queueing(pair: Pair, **how: int) -> list[float]:
@@ -217,7 +217,7 @@ def queueing(pair: Pair, **how: int) -> list[float]:
 
 
 def test_a_plain_queue_fills_under_overload(emulator):
-    """The control for the next test: the same overload without active queue management."""
+    """Control experiment for the next test: the same overload without active queue management."""
     with linked(emulator, LinkSpec(bandwidth_bps=2_000_000)) as pair:
         assert statistics.median(queueing(pair)) > 0.3
         assert sum(pair.counters()["drops"].values()) == 0
@@ -227,17 +227,17 @@ def test_a_plain_queue_fills_under_overload(emulator):
 def test_active_queue_management_keeps_the_queue_short(emulator, discipline):
     with linked(emulator, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline)) as pair:
         assert statistics.median(queueing(pair)) < 0.15
-        told = pair.counters()
-        assert told["drops"]["aqm"] > 20 and told["drops"]["queue"] == told["ecn_marked"] == 0
+        stats = pair.counters()
+        assert stats["drops"]["aqm"] > 20 and stats["drops"]["queue"] == stats["ecn_marked"] == 0
 
 
 @pytest.mark.parametrize("discipline", ["codel", "fq_codel"])
 def test_ecn_marks_instead_of_dropping(emulator, discipline):
     with linked(emulator, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=True)) as pair:
         queueing(pair, tos=ECT0)
-        told = pair.counters()
-        assert told["ecn_marked"] > 20 and told["drops"]["aqm"] == 0
-        assert sum(arrival.tos & 3 == CE for arrival in pair.arrivals()) == told["ecn_marked"]
+        stats = pair.counters()
+        assert stats["ecn_marked"] > 20 and stats["drops"]["aqm"] == 0
+        assert sum(arrival.tos & 3 == CE for arrival in pair.arrivals()) == stats["ecn_marked"]
 
 
 @pytest.mark.parametrize(("discipline", "is_isolated"), [("fq_codel", True), ("droptail", False)])
@@ -252,7 +252,7 @@ def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(emulator, discipline, is_
 
 
 def test_tcp_fills_the_link_s_queue_and_not_its_own(emulator):
-    """If the sender's kernel took the link's queue for its own card's, it would hold back and never fill it."""
+    """A sender whose kernel took the link's queue for its own card's would hold back and never fill it."""
     with linked(emulator, LinkSpec(bandwidth_bps=20_000_000, delay_s=0.01, queue="20p")) as pair:
         data = os.urandom(1_500_000)
         assert transfer(pair, data) == data
@@ -273,19 +273,19 @@ def test_a_transfer_arrives_byte_for_byte(emulator, spec):
         data = os.urandom(1_000_000)
         assert transfer(pair, data) == data
         wait_until(lambda: all(balanced(pair.counters(way)) for way in DIRECTIONS), "the counters to add up", 30)
-        told = pair.counters()
+        stats = pair.counters()
         # What a capture on a real wire would show: the data, and headers with each segment.
-        assert told["in_bytes"] >= len(data) + 66 * (len(data) // 1448)
-        assert told["in_packets"] >= len(data) // 1448
-        if told["spec"]["max_frame_bytes"] == 0:
+        assert stats["in_bytes"] >= len(data) + 66 * (len(data) // 1448)
+        assert stats["in_packets"] >= len(data) // 1448
+        if stats["spec"]["max_frame_bytes"] == 0:
             receiver = pair.hosts["b_to_a"]
             # One more may come between the two looks.
             wait_until(lambda: frames_received(receiver) == pair.counters()["out_packets"], "each in one piece", 10)
 
 
 def frames_received(host: MultihomedHost) -> int:
-    told = json.loads(host.run(["ip", "-s", "-j", "link", "show", "dev", host.intfs[0].name]))
-    return told[0]["stats64"]["rx"]["packets"]
+    stats = json.loads(host.run(["ip", "-s", "-j", "link", "show", "dev", host.intfs[0].name]))
+    return stats[0]["stats64"]["rx"]["packets"]
 
 
 def test_a_higher_bandwidth_frees_what_waits_and_loses_nothing(emulator):
@@ -322,8 +322,8 @@ def test_loss_meets_those_that_come_after_the_change(emulator):
         pair.until_inside(50)
         pair.link.change(loss=1.0)
         pair.send(20, size=SMALL)
-        told = pair.settled()
-        assert [arrival.number for arrival in pair.arrivals()] == early and told["drops"]["loss"] == 20
+        stats = pair.settled()
+        assert [arrival.number for arrival in pair.arrivals()] == early and stats["drops"]["loss"] == 20
         pair.link.change(loss=0.0)
         pair.send(20, size=SMALL)
         assert pair.settled()["drops"]["loss"] == 20
@@ -335,11 +335,11 @@ def test_changes_happen_at_their_time(emulator):
         pair.link.set_black_hole(True, "a_to_b", at_ns=start_ns + 400_000_000)
         pair.link.set_black_hole(False, "a_to_b", at_ns=start_ns + 900_000_000)
         pair.send(300, size=SMALL, pause_s=0.005)
-        told = pair.settled()
+        stats = pair.settled()
         gap = max(itertools.pairwise(pair.arrivals()), key=lambda two: two[1].number - two[0].number)
         assert gap[0].sent_s - start_s == pytest.approx(0.4, abs=TIMER_SLACK_S)
         assert gap[1].sent_s - start_s == pytest.approx(0.9, abs=TIMER_SLACK_S)
-        assert told["drops"]["blackhole"] > 20
+        assert stats["drops"]["blackhole"] > 20
         pair.link.check()
 
 
@@ -364,8 +364,8 @@ def test_a_black_hole_swallows_what_enters_and_nothing_that_is_inside(emulator):
         pair.link.set_black_hole(True, "a_to_b")
         pair.send(30, size=SMALL)
         pair.send(10, way="b_to_a", size=SMALL)
-        told = pair.settled()
-        assert [arrival.number for arrival in pair.arrivals()] == early and told["drops"]["blackhole"] == 30
+        stats = pair.settled()
+        assert [arrival.number for arrival in pair.arrivals()] == early and stats["drops"]["blackhole"] == 30
         assert pair.settled("b_to_a")["drops"]["blackhole"] == 0
         assert all(has_carrier(host) for host in pair.hosts.values())
         pair.link.set_black_hole(False)
@@ -374,8 +374,8 @@ def test_a_black_hole_swallows_what_enters_and_nothing_that_is_inside(emulator):
 
 
 def has_carrier(host: MultihomedHost) -> bool:
-    told = json.loads(host.run(["ip", "-j", "link", "show", "dev", host.intfs[0].name]))
-    return "LOWER_UP" in told[0]["flags"]
+    stats = json.loads(host.run(["ip", "-j", "link", "show", "dev", host.intfs[0].name]))
+    return "LOWER_UP" in stats[0]["flags"]
 
 
 def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(emulator):
@@ -386,12 +386,12 @@ def test_a_cut_cable_is_seen_at_both_ends_and_loses_what_is_inside(emulator):
         pair.until_inside(35)
         pair.link.set_carrier(False)
         wait_until(lambda: not any(has_carrier(host) for host in ends), "both ends to lose the carrier", 30)
-        told = pair.settled()
-        assert told["drops"]["down"] > 30
+        stats = pair.settled()
+        assert stats["drops"]["down"] > 30
         pair.link.set_carrier(True)
         wait_until(lambda: all(has_carrier(host) for host in ends), "both ends to have a carrier", 30)
         after = pair.send(10)
-        assert pair.settled()["drops"]["down"] == told["drops"]["down"]
+        assert pair.settled()["drops"]["down"] == stats["drops"]["down"]
         assert [arrival.number for arrival in pair.arrivals()][-10:] == after
 
 
@@ -402,11 +402,11 @@ def test_counters_add_up_under_everything_at_once(emulator):
         for way in DIRECTIONS:
             pair.send(600, way=way)
         for way in DIRECTIONS:
-            told = pair.settled(way)
-            assert balanced(told)
-            assert told["drops"]["queue"] > 0 and told["drops"]["loss"] > 0 and told["duplicated_packets"] > 0
-            assert told["in_bytes"] == 600 * (LARGE + HEADERS)
-            assert told["out_bytes"] == told["out_packets"] * (LARGE + HEADERS)
+            stats = pair.settled(way)
+            assert balanced(stats)
+            assert stats["drops"]["queue"] > 0 and stats["drops"]["loss"] > 0 and stats["duplicated_packets"] > 0
+            assert stats["in_bytes"] == 600 * (LARGE + HEADERS)
+            assert stats["out_bytes"] == stats["out_packets"] * (LARGE + HEADERS)
 
 
 def test_a_change_that_makes_no_sense_changes_nothing(emulator):

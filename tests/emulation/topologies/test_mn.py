@@ -1,4 +1,4 @@
-"""Mininet's own `mn` with Flightpath's file: what it starts, how it ends, and nothing left behind."""
+"""Mininet's own `mn` with Flightpath's file: its start, its end, and nothing left behind."""
 
 import os
 import re
@@ -76,7 +76,7 @@ LOSSY = ("h1->h2", "h2->h1", "h3->h4", "h4->h3")
 
 
 def test_a_topology_of_the_users_has_links_of_ours_where_it_asks_for_mininets_shaped_ones(tmp_path):
-    """Mininet's own link stays; `links` shows what `link` does to it."""
+    """Mininet's own link stays; `links` shows the effect of `link` on it."""
     file = tmp_path / "topology.py"
     file.write_text(TOPOLOGY)
     pings = [f"{host} ping -c 1 -W 1 {address}" for host, address in (("h1", "10.0.0.2"), ("h3", "10.0.0.4"))]
@@ -135,7 +135,7 @@ ls /tmp
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a /tmp of its own")
 def test_mininets_clean_up_is_never_done_and_mn_py_is_a_program_in_each_folder():
-    """The clean-up, were it done, would delete /tmp/*.log of the machine: here it would be that of a namespace."""
+    """The clean-up would delete the machine's /tmp/*.log; here it could only delete those of a namespace."""
     done = in_namespaces(IN_EACH_FOLDER, str(PROJECT))
 
     assert re.findall(r"code (\d+)", done.stdout) == ["1", "2", "0", "0"], done.stdout

@@ -1,4 +1,4 @@
-"""The prompt of Mininet's `mn` with Flightpath's file: verbs for links, captures, scripts, and what they refuse."""
+"""The prompt of Mininet's `mn` with Flightpath's file: verbs for links, captures and scripts, and their errors."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Minine
 
 @pytest.fixture(scope="module")
 def prompt() -> Iterator[Running]:
-    """One mn for all of them, which was asked for windows where there is no display."""
+    """Starts one mn for all tests, with windows requested on a machine without a display."""
     words = ["mn", *CUSTOM, "--topo", "single,3", "--link", "relay,bw=100", "-v", "output", "-x"]
     with Running(["env", "-u", "DISPLAY", *words]) as process:
         assert "*** No terminals: there is no display" in process.ask("")[0]
@@ -39,7 +39,7 @@ def test_a_script_goes_on_after_a_line_that_fails(prompt, tmp_path):
 
 
 def shown(prompt: Running, link: str) -> list[str]:
-    """What `link_stats` says that each direction of a link is."""
+    """Returns the properties of each direction of a link in the output of `link_stats`."""
     return [line.strip() for line in prompt.ask(f"link_stats {link}") if re.match(r"  \S+->\S+: ", line)]
 
 
@@ -86,7 +86,7 @@ def test_a_cut_cable_and_a_black_hole_stop_packets_until_they_are_mended(prompt,
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("link_set h1 s2 bw=5", "did you mean 'h1-s1'?"),
         ("link_set h1 s1 bw=fast", "bandwidth: cannot read 'fast'; accepted forms"),
@@ -110,18 +110,18 @@ def test_a_cut_cable_and_a_black_hole_stop_packets_until_they_are_mended(prompt,
         ("x h1 xclock", "there is no display for windows"),
     ],
 )
-def test_what_a_verb_cannot_do_is_said_in_one_line(prompt, tmp_path, line, said):
-    (told,) = prompt.ask(line.replace("FILE", f"{tmp_path}/x.pcapng"))
+def test_what_a_verb_cannot_do_is_said_in_one_line(prompt, tmp_path, line, expected):
+    (output,) = prompt.ask(line.replace("FILE", f"{tmp_path}/x.pcapng"))
 
-    assert told.startswith("*** ")
-    assert said in told
+    assert output.startswith("*** ")
+    assert expected in output
     assert not any(tmp_path.iterdir())
 
 
 def test_a_change_does_not_slip_under_one_that_is_due_later(prompt):
     assert prompt.ask("at 60s link_set h3 s1 delay=5ms") == []
-    (told,) = prompt.ask("link_set h3 s1 bw=5")
-    assert "due" in told
+    (output,) = prompt.ask("link_set h3 s1 bw=5")
+    assert "due" in output
     assert prompt.ask("link_down h3 s1") == prompt.ask("link_up h3 s1") == []
 
 
@@ -130,7 +130,7 @@ def packets(file: Path) -> list[str]:
 
 
 def test_a_capture_has_every_packet_once_and_only_what_was_asked_for(tmp_path):
-    """In a network without switches, which has no controller to wait for."""
+    """The network has no switches, so there is no controller to wait for."""
     script = [
         f"capture h1-eth0 {tmp_path}/one.pcapng icmp",
         f"capture h2 {tmp_path}/all.pcapng icmp",
@@ -146,8 +146,8 @@ def test_a_capture_has_every_packet_once_and_only_what_was_asked_for(tmp_path):
     assert f"*** h1-eth0: 6 packets in {tmp_path}/one.pcapng" in done.stdout, done.stdout
     assert f"*** h2: 12 packets in {tmp_path}/all.pcapng" in done.stdout, "it is ended with the command line"
     assert re.search(r"h2: [1-9]\d* bytes in ", done.stdout)
-    found = packets(tmp_path / "one.pcapng")
-    assert [re.search(r"echo (\w+), .* seq (\d)", line).groups() for line in found] == [
+    captured = packets(tmp_path / "one.pcapng")
+    assert [re.search(r"echo (\w+), .* seq (\d)", line).groups() for line in captured] == [
         (kind, str(number)) for number in (1, 2, 3) for kind in ("request", "reply")
     ]
     assert len(packets(tmp_path / "all.pcapng")) == 12

@@ -1,4 +1,4 @@
-"""Rates and times of networks of Mininet's `mn` and of a script for Mininet: what was asked for, in virtual time."""
+"""Rates and times of networks of Mininet's `mn` and of a script for Mininet: as requested, in virtual time."""
 
 import re
 import shutil

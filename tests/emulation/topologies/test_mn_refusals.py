@@ -1,4 +1,4 @@
-"""What Mininet's `mn` waits for without end, ignores or does by mistake, and with Flightpath's file refuses.
+"""Errors of `mn` with Flightpath's file where Mininet would wait forever, ignore an option or do harm.
 
 The command runs in this process as `topologies/mn.py` starts it; test_mn has it as a program.
 """
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Minine
 
 @pytest.fixture
 def refused(monkeypatch, capfd):
-    """Starts mn with arguments, and gives its exit code and all that it says."""
+    """Returns a function that starts mn with arguments and returns its exit code and output."""
 
     def start(arguments: str) -> tuple[int, str]:
         monkeypatch.setattr(lg.handlers[0], "stream", sys.stderr)
@@ -35,7 +35,7 @@ def refused(monkeypatch, capfd):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         ("--topo single,2 --link relay,delay=15mx", 2, "delay: cannot read '15mx'"),
         ("--topo single,2 --link relay,delay=15", 2, "delay: cannot read '15'"),
@@ -48,11 +48,11 @@ def refused(monkeypatch, capfd):
         ("--innamespace", 2, "--innamespace: switches are one Open vSwitch"),
     ],
 )
-def test_a_mistake_ends_in_one_sentence_before_there_is_a_network(refused, arguments, code, said):
-    ended, told = refused(arguments)
+def test_a_mistake_ends_in_one_sentence_before_there_is_a_network(refused, arguments, code, expected):
+    ended, output = refused(arguments)
 
     assert ended == code
-    assert told.startswith(f"error: {said}")
+    assert output.startswith(f"error: {expected}")
 
 
 @pytest.mark.parametrize("value", ["none.py", "topologies/mn.py,none.py", "topologies", "none,py"])
@@ -66,19 +66,19 @@ def test_a_custom_file_that_is_missing_is_refused(refused, value):
 
 
 def test_the_command_mn_ends_with_the_code_of_a_refusal():
-    for arguments, said in (
+    for arguments, expected in (
         ("--custom none.py", "--custom: there is no"),
         ("--pre missing.txt", "source: cannot read"),
     ):
         done = mn(*arguments.split())
 
         assert done.returncode == 2
-        assert f"error: {said} " in done.stdout
+        assert f"error: {expected} " in done.stdout
         assert "Traceback" not in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         ("--controller none --test pingall", 2, "error: s1: there is no controller to wait for"),
         ("--controller remote --test pingall", 1, "error: after 1 s there are switches without a connection"),
@@ -87,11 +87,11 @@ def test_the_command_mn_ends_with_the_code_of_a_refusal():
         ("--link tc,loss=101 --test pingall", 2, "error: loss: '101%' is more than 100%"),
     ],
 )
-def test_what_cannot_be_ends_it_before_a_test(refused, monkeypatch, arguments, code, said):
-    monkeypatch.setattr(network, "_CONNECT_LIMIT_S", 1)
+def test_what_cannot_be_ends_it_before_a_test(refused, monkeypatch, arguments, code, expected):
+    monkeypatch.setattr(network, "_CONNECT_TIMEOUT_S", 1)
 
-    ended, told = refused(arguments)
+    ended, output = refused(arguments)
 
-    assert (ended, said in told) == (code, True), told
-    assert "*** Creating network" in told
-    assert "Results" not in told
+    assert (ended, expected in output) == (code, True), output
+    assert "*** Creating network" in output
+    assert "Results" not in output

@@ -1,4 +1,4 @@
-"""Scripts for Mininet as they are, through `flightpath mn-run`: what they get, and nothing of them that stays."""
+"""Unchanged scripts for Mininet, through `flightpath mn-run`: their network, and nothing left behind."""
 
 import os
 import re
@@ -206,7 +206,7 @@ def test_each_controller_of_mininets_controls(script):
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the examples of Debian's package mininet")
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("controllers", "0% dropped (12/12 received)"),
         ("linuxrouter", "0% dropped (12/12 received)"),
@@ -215,17 +215,17 @@ def test_each_controller_of_mininets_controls(script):
         pytest.param("numberedports", "0% dropped (20/20 received)", marks=pytest.mark.nightly),
     ],
 )
-def test_examples_of_mininets_run(name, said):
+def test_examples_of_mininets_run(name, expected):
     done = mn_run(EXAMPLES / f"{name}.py", typed="pingall\n")
 
     assert done.returncode == 0, done.stdout
-    assert said in done.stdout
+    assert expected in done.stdout
     assert "% dropped" not in done.stdout.replace(" 0% dropped", "")
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the examples of Debian's package mininet")
 def test_mininets_example_that_moves_a_host_runs():
-    """It deletes the rules while the controller still makes some: with any controller, a packet is lost at times."""
+    """The script deletes rules while the controller still makes some, so a packet may be lost with any controller."""
     done = mn_run(EXAMPLES / "mobility.py")
 
     assert done.returncode == 0, done.stdout

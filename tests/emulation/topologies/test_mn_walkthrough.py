@@ -54,12 +54,12 @@ def test_each_line_at_the_prompt_does_what_it_should():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ("--test pingall", "0% dropped (2/2 received)"),
         *(
-            pytest.param(words, said, marks=pytest.mark.nightly)
-            for words, said in (
+            pytest.param(words, expected, marks=pytest.mark.nightly)
+            for words, expected in (
                 ("--test pingpair", "0% dropped (2/2 received)"),
                 ("--test iperf", "Gbits/sec"),
                 ("--switch user --test pingall --topo single,3", "0% dropped (6/6 received)"),
@@ -68,8 +68,8 @@ def test_each_line_at_the_prompt_does_what_it_should():
         ),
     ],
 )
-def test_each_start_of_it_works(arguments, said):
+def test_each_start_of_it_works(arguments, expected):
     done = mn(*arguments.split())
 
     assert done.returncode == 0, done.stdout
-    assert said in done.stdout
+    assert expected in done.stdout

@@ -1,4 +1,4 @@
-"""A network is made by few programs: hosts without shells until one is asked for, settings without programs."""
+"""A network starts few programs: hosts have no shell until one is needed, and settings need no programs."""
 
 import os
 import subprocess

@@ -116,8 +116,8 @@ def test_a_transfer_shares_the_bottleneck_with_cross_traffic():
 def test_buffers_of_data_transfer_nodes_are_in_force():
     with Testbed(DtnPair(switched=False)) as testbed:
         for name in ("tcp_rmem", "tcp_wmem"):
-            told = testbed.host("dtn2").run(["sysctl", "-n", f"net.ipv4.{name}"])
-            assert int(told.split()[2]) == 256 << 20
+            output = testbed.host("dtn2").run(["sysctl", "-n", f"net.ipv4.{name}"])
+            assert int(output.split()[2]) == 256 << 20
 
 
 def test_links_of_one_specification_have_losses_of_their_own_and_the_same_ones_each_time():
@@ -126,6 +126,6 @@ def test_links_of_one_specification_have_losses_of_their_own_and_the_same_ones_e
         with Testbed(MultipathPair(paths=3, links=lossy), emulator="relay") as testbed:
             return [link.seed for link in testbed.links]
 
-    found = seeds()
-    assert len(set(found)) == len(found) >= 3
-    assert seeds() == found
+    first = seeds()
+    assert len(set(first)) == len(first) >= 3
+    assert seeds() == first

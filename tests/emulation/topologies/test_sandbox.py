@@ -1,4 +1,4 @@
-"""The sandbox: everything in it goes at once, whoever is killed, and nothing outside is touched."""
+"""The sandbox: all of it ends at once, whichever process is killed, and nothing outside is touched."""
 
 import os
 import signal
@@ -61,8 +61,8 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
 
     os.kill(chain[level], signal.SIGKILL)
 
-    said = process.communicate(timeout=30)[1]
-    assert ("error: the run was ended by SIGKILL" in said) == (level > 0)
+    stderr = process.communicate(timeout=30)[1]
+    assert ("error: the run was ended by SIGKILL" in stderr) == (level > 0)
     wait_until(lambda: not processes_with(mark), "all processes of the sandbox to end", 30)
 
 

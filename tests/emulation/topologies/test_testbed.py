@@ -1,4 +1,4 @@
-"""The testbed: links are what they were told to be, paths are disjoint, MPTCP uses both and TCP one."""
+"""The testbed: links match their specifications, paths are disjoint, MPTCP uses both and TCP one."""
 
 import contextlib
 import hashlib
@@ -94,13 +94,13 @@ def test_bandwidth_and_round_trip_are_as_specified_on_each_plane():
 def iperf_bps(testbed: Testbed, address: str) -> float:
     web, client = testbed.host("h2"), testbed.host("h1")
     with serving(web, ["iperf3", "-s"], 5201):
-        told = json.loads(client.run(["iperf3", "-c", address, "-R", "-t", "3", "-J"]))
-    return told["end"]["sum_received"]["bits_per_second"]
+        report = json.loads(client.run(["iperf3", "-c", address, "-R", "-t", "3", "-J"]))
+    return report["end"]["sum_received"]["bits_per_second"]
 
 
 @pytest.mark.parametrize("algorithm", ["reno", "cubic"])
-def test_every_subflow_uses_the_congestion_control_asked_for(algorithm):
-    """Also where the kernel's default is another one and a namespace may not change it."""
+def test_every_subflow_uses_the_requested_congestion_control(algorithm):
+    """It does so even if the kernel's default differs and a namespace may not change it."""
     with Testbed(WebService(PLANES, mptcp=True, congestion_control=algorithm)) as testbed:
         web, client = testbed.host("h2"), testbed.host("h1")
         with serving(web, ["mptcpize", "run", "iperf3", "-s"], 5201):
@@ -120,5 +120,5 @@ def test_a_link_that_dies_is_noticed():
         link._process.wait()
         with pytest.raises(MeasurementFailed, match="h1-eth0"):
             testbed.check()
-        with pytest.raises(MeasurementFailed, match="h1-eth0"), testbed.blaming_its_parts():
+        with pytest.raises(MeasurementFailed, match="h1-eth0"), testbed.reporting_component_failure():
             raise FlightpathError("a server that is reached over this link did not start")

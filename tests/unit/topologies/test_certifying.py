@@ -1,4 +1,4 @@
-"""What `mn> certify` says of a link."""
+"""The lines of `mn> certify`."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from topologies.calibration.records import LinkCalibration
 from topologies.mininet.certifying import certified
 
 
-def measured(**found) -> LinkCalibration:
+def measured(**fields) -> LinkCalibration:
     usual = {"delay_ms": 5.1, "delay_p99_ms": 5.2, "expected_delay_ms": 5.0}
-    return LinkCalibration("h1-eth0:s1-eth1", "b_to_a", **{**usual, **found})
+    return LinkCalibration("h1-eth0:s1-eth1", "b_to_a", **{**usual, **fields})
 
 
 @pytest.mark.parametrize(
-    ("found", "told", "is_right"),
+    ("fields", "line", "is_right"),
     [
         ({}, "s1-eth1->h1-eth0: 5.10 of 5 ms: as asked", True),
         ({"delay_ms": 5.4}, "s1-eth1->h1-eth0: 5.40 of 5 ms: NOT as asked", False),
@@ -26,5 +26,5 @@ def measured(**found) -> LinkCalibration:
         ({"not_judged": ("rate: a trace",)}, "s1-eth1->h1-eth0: 5.10 of 5 ms; rate: a trace: as asked", True),
     ],
 )
-def test_a_link_is_told_beside_what_was_asked(found, told, is_right):
-    assert certified(measured(**found)) == (told, is_right)
+def test_a_link_is_told_beside_what_was_asked(fields, line, is_right):
+    assert certified(measured(**fields)) == (line, is_right)

@@ -14,8 +14,8 @@ from topologies.links.native_program import ask
 
 @pytest.fixture
 def answering(tmp_path):
-    """Makes a program of one answer, or of one deed; returns where it listens, and what it was asked."""
-    listeners, asked = [], []
+    """Makes a program of one answer, or of one deed; returns where it listens, and the list of its requests."""
+    listeners, requests = [], []
 
     def serve(answer: bytes | Callable[[], None]):
         path = tmp_path / "control"
@@ -26,14 +26,14 @@ def answering(tmp_path):
 
         def once() -> None:
             with listener.accept()[0] as connection:
-                asked.append(connection.recv(1000))
+                requests.append(connection.recv(1000))
                 if callable(answer):
                     answer()
                 else:
                     connection.send(answer)
 
         threading.Thread(target=once, daemon=True).start()
-        return path, asked
+        return path, requests
 
     yield serve
     for each in listeners:
@@ -42,20 +42,20 @@ def answering(tmp_path):
 
 @pytest.fixture
 def running():
-    """A program that runs."""
+    """Starts a program that does not end."""
     with subprocess.Popen(["sleep", "600"], text=True) as process:
         yield process
         process.kill()
 
 
-def asked(path, process) -> dict:
+def reply(path, process) -> dict:
     return ask(path, "stats", process=process, program="the relay of link a:b", subject="link a:b")
 
 
 def test_an_answer_is_read(answering, running):
     path, requests = answering(b'{"name": "a:b"}')
 
-    assert asked(path, running) == {"name": "a:b"}
+    assert reply(path, running) == {"name": "a:b"}
     assert requests == [b"stats"]
 
 
@@ -63,7 +63,7 @@ def test_a_refusal_is_told_of_the_subject(answering, running):
     path, _ = answering(b'{"error": "no such key"}')
 
     with pytest.raises(FlightpathError, match=r"^link a:b: no such key$"):
-        asked(path, running)
+        reply(path, running)
 
 
 @pytest.mark.parametrize("answer", [b"", b"{"])
@@ -71,23 +71,23 @@ def test_a_broken_answer_is_none(answering, running, answer):
     path, _ = answering(answer)
 
     with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b does not answer: "):
-        asked(path, running)
+        reply(path, running)
 
 
 def test_nobody_answers(tmp_path, running):
     with pytest.raises(MeasurementFailed, match=r"does not answer: .*No such file"):
-        asked(tmp_path / "control", running)
+        reply(tmp_path / "control", running)
 
 
 def test_one_that_the_kernel_killed_is_told_with_what_may_be_behind_it(tmp_path, running):
     running.send_signal(signal.SIGKILL)
     running.wait()
     with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b ended by SIGKILL: perhaps .* want of memory"):
-        asked(tmp_path / "control", running)
+        reply(tmp_path / "control", running)
 
 
 def test_one_that_is_killed_before_it_answers_is_told_as_killed(answering, running):
     path, _ = answering(running.kill)
 
     with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
-        asked(path, running)
+        reply(path, running)

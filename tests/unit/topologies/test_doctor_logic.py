@@ -1,4 +1,4 @@
-"""The doctor's logic: what a probe's end means, what the machine is then said to be able to do, and how it is told."""
+"""The doctor's logic: findings from the results of probes, the summary of the machine, and the report."""
 
 import dataclasses
 import json
@@ -35,8 +35,8 @@ def a_check(probe: Callable[[], Finding] = lambda: ok("1.0"), *, name: str = "th
 
 
 def a_result(state: State = State.OK, *, name: str = "thing", required: bool = False, **fields: str) -> CheckResult:
-    told = {"area": "area", "found": "1.0", "costs": "It costs.", "remedy": "mend it", **fields}
-    return CheckResult(name=name, state=state, required=required, **told)
+    defaults = {"area": "area", "found": "1.0", "costs": "It costs.", "remedy": "mend it", **fields}
+    return CheckResult(name=name, state=state, required=required, **defaults)
 
 
 def an_examination(*results: CheckResult, loaded: tuple[str, ...] = ()) -> Examination:
@@ -52,7 +52,7 @@ def failing(error: BaseException) -> Callable[[], Finding]:
 
 @pytest.fixture
 def no_namespaces(monkeypatch):
-    """Sandboxed checks run in this very process."""
+    """Runs sandboxed checks in this process."""
     monkeypatch.setattr(sandbox, "run_inside", lambda body: body())
 
 
@@ -207,7 +207,7 @@ def test_only_a_missing_thing_that_is_needed_fails(state, required, code):
 
 
 @pytest.mark.parametrize(
-    ("results", "told"),
+    ("results", "expected"),
     [
         ([a_result(), a_result(required=True)], "This machine can run everything."),
         (
@@ -225,8 +225,8 @@ def test_only_a_missing_thing_that_is_needed_fails(state, required, code):
         ),
     ],
 )
-def test_the_summary_says_what_the_machine_cannot_do(results, told):
-    assert report.summary(an_examination(*results)) == told
+def test_the_summary_says_what_the_machine_cannot_do(results, expected):
+    assert report.summary(an_examination(*results)) == expected
 
 
 def table(examination: Examination, width: int) -> list[str]:
@@ -369,7 +369,7 @@ def test_what_gets_a_module_depends_on_kernel_and_distribution(distribution, loa
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("output", "version"),
     [
         ("ovs-vswitchd (Open vSwitch) 3.1.0\n", "3.1.0"),
         ('openjdk version "17.0.15" 2025-04-15\n', "17.0.15"),
@@ -383,8 +383,8 @@ def test_what_gets_a_module_depends_on_kernel_and_distribution(distribution, loa
         ("no version at all\n", None),
     ],
 )
-def test_the_version_is_found_in_what_a_program_says_verbatim(said, version):
-    assert tools.version_in(said) == version
+def test_the_version_is_found_in_what_a_program_says_verbatim(output, version):
+    assert tools.version_in(output) == version
 
 
 NETSTAT = """\
@@ -396,7 +396,7 @@ MPTcpExt: 2 1 3 4
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "value"),
+    ("name", "output", "value"),
     [
         ("MPCapableSYNACKRX", NETSTAT, 3),
         ("SyncookiesRecv", NETSTAT, 0),
@@ -404,8 +404,8 @@ MPTcpExt: 2 1 3 4
         ("MPCapableSYNACKRX", "TcpExt: A\nTcpExt: 1\n", 0),  # a kernel without MPTCP
     ],
 )
-def test_mptcp_counters_are_read_by_name(name, said, value):
-    assert transport.counter(name, said) == value
+def test_mptcp_counters_are_read_by_name(name, output, value):
+    assert transport.counter(name, output) == value
 
 
 @pytest.mark.parametrize(

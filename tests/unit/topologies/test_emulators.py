@@ -1,4 +1,4 @@
-"""Choice of an emulator: the one that was asked for, or the relay before netem."""
+"""Choice of an emulator: the requested one, or the relay before netem."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ def machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("works", "asked", "chosen"),
+    ("works", "requested", "chosen"),
     [
         (("relay", "netem"), "auto", "relay"),
         (("netem",), "auto", "netem"),
@@ -35,17 +35,17 @@ def machine(monkeypatch):
         (("relay", "netem"), "relay", "relay"),
     ],
 )
-def test_the_one_asked_for_or_the_first_that_works(machine, works, asked, chosen):
+def test_the_one_asked_for_or_the_first_that_works(machine, works, requested, chosen):
     machine(*works)
-    assert choose_emulator(asked) == chosen
+    assert choose_emulator(requested) == chosen
     assert link_class(chosen).emulator == chosen
 
 
-@pytest.mark.parametrize(("works", "asked", "missing"), [(("relay",), "netem", "netem"), ((), "auto", "relay")])
-def test_what_does_not_work_says_how_to_get_it(machine, works, asked, missing):
+@pytest.mark.parametrize(("works", "requested", "missing"), [(("relay",), "netem", "netem"), ((), "auto", "relay")])
+def test_what_does_not_work_says_how_to_get_it(machine, works, requested, missing):
     machine(*works)
     with pytest.raises(MissingCapability, match=f"no {missing}\n  as root: get {missing}"):
-        choose_emulator(asked)
+        choose_emulator(requested)
 
 
 def test_an_unknown_one_is_refused_with_those_known():

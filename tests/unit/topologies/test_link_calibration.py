@@ -1,4 +1,4 @@
-"""Calibration of links, on made-up measurements."""
+"""Calibration of links, from synthetic measurements."""
 
 from dataclasses import replace
 
@@ -12,15 +12,15 @@ from topologies.links.spec import LinkSpec
 
 
 def test_an_emulator_that_cannot_tell_lateness_is_judged_by_how_late_probes_came():
-    found = LinkCalibration("h1_a", "a_to_b", 10.2, 15.2, 10.0)
+    calibration = LinkCalibration("h1_a", "a_to_b", 10.2, 15.2, 10.0)
 
-    assert _lateness_ms({"lateness_ns": None}, found) == pytest.approx(5.0)
-    assert _lateness_ms({"lateness_ns": None}, replace(found, delay_uncertainty_ms=1.0)) == 0
-    assert _lateness_ms({"lateness_ns": {"p99": 300_000}}, found) == 0.3
+    assert _lateness_ms({"lateness_ns": None}, calibration) == pytest.approx(5.0)
+    assert _lateness_ms({"lateness_ns": None}, replace(calibration, delay_uncertainty_ms=1.0)) == 0
+    assert _lateness_ms({"lateness_ns": {"p99": 300_000}}, calibration) == 0.3
 
 
 def test_a_frame_that_was_damaged_on_the_way_is_ignored():
     arrived = [ReceivedFrame(7, position, 10, at_ns) for at_ns, position in enumerate((10, 1 << 20, 0, 11, 10))]
     way = OneWay("a_to_b", LinkSpec(), None, None, {7: arrived})
 
-    assert [(frame.position, frame.arrived_ns) for frame in way.of(7, 20, 10)] == [(0, 2), (10, 0)]
+    assert [(frame.position, frame.arrived_ns) for frame in way.frames_of(7, 20, 10)] == [(0, 2), (10, 0)]

@@ -1,4 +1,4 @@
-"""Specifications of links: what people write, and what becomes of it."""
+"""Specifications of links: texts of users, and the values that they mean."""
 
 import ctypes
 

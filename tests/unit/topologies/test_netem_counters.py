@@ -29,35 +29,44 @@ def reading(entered: int, swallowed: int, rate: list[dict], netem: dict, refused
     return Reading.parse("\n".join(tc_told) + "\n\n", "\n".join(ip_told), NAMES)
 
 
-def balanced(told: dict) -> bool:
-    gone = told["out_packets"] + sum(told["drops"].values()) + told["queued_packets"]
-    return told["in_packets"] + told["duplicated_packets"] == gone
+def balanced(counters: dict) -> bool:
+    gone = counters["out_packets"] + sum(counters["drops"].values()) + counters["queued_packets"]
+    return counters["in_packets"] + counters["duplicated_packets"] == gone
 
 
 def test_every_packet_has_one_place():
     rate = [qdisc("htb", "1:", 70, qlen=5), qdisc("pfifo", "10:", 70, drops=15, qlen=5)]
-    told = reading(100, 10, rate, qdisc("netem", "20:", 60, drops=7, qlen=8), refused=2).direction(STAGES, NO_LOSS)
-    assert told["drops"] == {"queue": 15, "aqm": 0, "loss": 7, "blackhole": 10, "down": 0, "malformed": 0, "device": 2}
-    assert told["duplicated_packets"] == 5, "70 came to netem; 60 left, 7 were lost and 8 are in it"
-    assert told["corrupted"] is None, "the kernel does not count them"
-    assert (told["in_packets"], told["out_packets"], told["queued_packets"]) == (100, 58, 13)
-    assert (told["in_bytes"], told["queued_bytes"]) == (10_000, 1300)
-    assert balanced(told)
+    counters = reading(100, 10, rate, qdisc("netem", "20:", 60, drops=7, qlen=8), refused=2).direction(STAGES, NO_LOSS)
+    drops = counters["drops"]
+    assert drops == {
+        "queue": 15,
+        "aqm": 0,
+        "loss": 7,
+        "blackhole": 10,
+        "down": 0,
+        "malformed": 0,
+        "device": 2,
+    }
+    assert counters["duplicated_packets"] == 5, "70 came to netem; 60 left, 7 were lost and 8 are in it"
+    assert counters["corrupted"] is None, "the kernel does not count them"
+    assert (counters["in_packets"], counters["out_packets"], counters["queued_packets"]) == (100, 58, 13)
+    assert (counters["in_bytes"], counters["queued_bytes"]) == (10_000, 1300)
+    assert balanced(counters)
 
 
 @pytest.mark.parametrize("kind", ["codel", "fq_codel"])
 def test_active_queue_management_is_told_apart_from_a_full_queue(kind):
     rate = [qdisc("htb", "1:", 70), qdisc(kind, "10:", 70, drops=30, drop_overlimit=4, ecn_mark=9)]
-    told = reading(100, 0, rate, qdisc("netem", "20:", 70)).direction(STAGES, NO_LOSS)
-    assert (told["drops"]["queue"], told["drops"]["aqm"], told["ecn_marked"]) == (4, 26, 9)
-    assert balanced(told)
+    counters = reading(100, 0, rate, qdisc("netem", "20:", 70)).direction(STAGES, NO_LOSS)
+    assert (counters["drops"]["queue"], counters["drops"]["aqm"], counters["ecn_marked"]) == (4, 26, 9)
+    assert balanced(counters)
 
 
-def test_segments_of_dropped_super_frames_are_counted_once_nothing_waits():
+def test_segments_of_dropped_gso_packets_are_counted_once_nothing_waits():
     rate = [qdisc("htb", "1:", 55), qdisc("bfifo", "10:", 55, drops=1)]
-    told = reading(100, 0, rate, qdisc("netem", "20:", 55)).direction(STAGES, NO_LOSS)
-    assert told["drops"]["queue"] == 45
-    assert balanced(told)
+    counters = reading(100, 0, rate, qdisc("netem", "20:", 55)).direction(STAGES, NO_LOSS)
+    assert counters["drops"]["queue"] == 45
+    assert balanced(counters)
 
 
 def test_what_was_inside_a_cut_cable_is_counted_as_down():

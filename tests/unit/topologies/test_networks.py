@@ -1,4 +1,4 @@
-"""The structure of the topologies: what is joined with what, by which names and addresses; and how they are found."""
+"""The structure of the topologies: nodes, links, names and addresses; and the catalogue."""
 
 import inspect
 import subprocess
@@ -54,8 +54,8 @@ def test_no_address_port_or_dpid_is_there_twice(topology):
 
     assert macs
     assert ips
-    for found in (macs, ports, ips, dpids):
-        assert len(set(found)) == len(found)
+    for values in (macs, ports, ips, dpids):
+        assert len(set(values)) == len(values)
     assert all(len(name) <= 15 for name in names), "an interface's name is longer than the kernel takes"
     assert not any("cls" in link for link in links), "who starts the network chooses the emulator"
 
@@ -127,8 +127,8 @@ def test_hosts_of_a_fabric_have_an_address_per_plane_or_one():
     assert addresses_of(Fabric(cores=2, multihomed=0), "h3") == {0: ("10.0.1.3/24", "fd00:1::3/64")}
 
 
-def test_links_are_left_open_where_nothing_was_said():
-    """So that `mn --link relay,bw=10` says it."""
+def test_links_without_a_specification_are_left_open():
+    """`mn --link relay,bw=10` may specify them."""
     for topology, ends in (
         (DtnPair(), ("s1", "s2")),
         (MultipathPair(), ("h1", "h2")),
@@ -196,7 +196,7 @@ def test_a_module_that_is_added_is_found_and_one_that_holds_no_network_is_named(
 
 
 def test_mininet_s_own_python_finds_the_same_networks():
-    """Debian's, which `mn` runs, has Mininet but none of the libraries in the environment."""
+    """Debian's Python, which `mn` uses, has Mininet but none of the environment's libraries."""
     code = "from topologies.mininet import catalogue as it; print(*(it.topology(name).__name__ for name in it.names()))"
     done = subprocess.run(
         ["/usr/bin/python3", "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
@@ -206,12 +206,12 @@ def test_mininet_s_own_python_finds_the_same_networks():
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_help_and_document_say_of_each_network_what_its_module_says(name, capsys):
-    told = catalogue.summary(name)
+    summary = catalogue.summary(name)
     with pytest.raises(SystemExit):
         command.main(["--help"])
 
-    assert f"| `{name}` | {told} |" in (PROJECT / "docs" / "mininet.md").read_text()
-    assert " ".join(f"{name} {told}".split()) in " ".join(capsys.readouterr().out.split())
+    assert f"| `{name}` | {summary} |" in (PROJECT / "docs" / "mininet.md").read_text()
+    assert " ".join(f"{name} {summary}".split()) in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("name", catalogue.names())

@@ -1,4 +1,4 @@
-"""The options of Mininet's TCLink: what our links make of each, and which are refused."""
+"""Options of Mininet's TCLink: their specifications for our links, and those that are refused."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_options_mean_what_tc_would_do(options, spec):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"enable_ecn": True}, "enable_ecn is not emulated"),
         ({"enable_red": True}, "enable_red is not emulated"),
@@ -39,8 +39,8 @@ def test_options_mean_what_tc_would_do(options, spec):
         ({"delay": "5parsecs"}, "delay: cannot read '5parsecs'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_makes_no_sense_is_refused(options, message):
+    with pytest.raises(UsageError, match=message):
         link_spec(options)
 
 

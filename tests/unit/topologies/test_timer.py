@@ -1,4 +1,4 @@
-"""The timer of links: functions are called in order, not before they are due, and not after the end."""
+"""The timer of links: it calls functions in order, not before they are due, and not after its end."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Commands of tc(8) for a specification, and whether this machine's tc knows all the words."""
+"""Commands of tc(8) for a specification, and a check that this machine's tc accepts them."""
 
 import shutil
 import subprocess
@@ -86,8 +86,8 @@ def test_a_gate_opens_and_shuts():
         (LinkSpec(corruption=0.1), "bfifo", 0),
     ],
 )
-def test_super_frames_enter_where_nothing_must_hit_each_segment(spec, kind, bound):
-    assert traffic_control.super_frame_bytes(spec, kind) == bound
+def test_gso_packets_enter_where_nothing_must_hit_each_segment(spec, kind, bound):
+    assert traffic_control.gso_packet_bytes(spec, kind) == bound
 
 
 def test_what_netem_cannot_do_is_refused_by_name(tmp_path):
@@ -125,9 +125,9 @@ def test_a_change_that_would_lose_packets_is_refused_by_name(before, after, kind
     ],
 )
 def test_this_machine_s_tc_knows_all_the_words(spec):
-    """It reads a line's options before it looks for the interface, which is not there."""
+    """tc parses a line's options before it looks for the interface, which does not exist."""
     stages = Stages("nosuch0", "nosuch1", "nosuch2", "nosuch3", 7)
     for line in traffic_control.setup(stages, spec):
         if not line.startswith("filter"):
-            told = subprocess.run(["tc", *line.split()], capture_output=True, text=True, check=False)
-            assert "Cannot find device" in told.stderr, line
+            done = subprocess.run(["tc", *line.split()], capture_output=True, text=True, check=False)
+            assert "Cannot find device" in done.stderr, line

@@ -1,4 +1,4 @@
-"""Rates of lines from made-up trains of frames."""
+"""Rates of links from synthetic trains of frames."""
 
 import random
 
@@ -41,17 +41,17 @@ def test_pauses_of_the_sender_are_not_the_line_s():
     gap_ns, sent = 100_000_000, 150 * FRAME
     late = [Arrival(each.end_bytes + sent, each.sent_ns + gap_ns, each.arrived_ns + gap_ns) for each in late]
 
-    found = line_rate([*early, *late], LATENCY_NS)
+    rate = line_rate([*early, *late], LATENCY_NS)
 
-    assert found.waited_bps is None or found.waited_bps == pytest.approx(50_000_000, rel=0.001)
-    assert found.overall_bps < 40_000_000
+    assert rate.waited_bps is None or rate.waited_bps == pytest.approx(50_000_000, rel=0.001)
+    assert rate.overall_bps < 40_000_000
 
 
 def test_a_sender_that_is_slower_than_the_line_does_not_convict_it():
-    found = line_rate(train(1_000_000_000, pause_ns=100_000), LATENCY_NS)
+    rate = line_rate(train(1_000_000_000, pause_ns=100_000), LATENCY_NS)
 
-    assert found.waited_bps is None
-    assert found.overall_bps == pytest.approx(FRAME * 8 / 100e-6, rel=0.01)
+    assert rate.waited_bps is None
+    assert rate.overall_bps == pytest.approx(FRAME * 8 / 100e-6, rel=0.01)
 
 
 def test_next_to_nothing_tells_nothing():

@@ -1,1 +1,1 @@
-"""The checks of the doctor: functions decorated with `register`, in a module for each area of the machine."""
+"""Checks of the doctor: functions decorated with `register`, in one module for each area of the machine."""

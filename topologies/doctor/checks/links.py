@@ -1,4 +1,4 @@
-"""Checks of what links are made of: TUN/TAP devices and their offloads, other kinds of interfaces, queues."""
+"""Checks of the parts of links: TUN/TAP devices and their offloads, other kinds of interfaces, queues."""
 
 import contextlib
 import fcntl
@@ -6,7 +6,6 @@ import json
 import os
 import select
 import struct
-import subprocess
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -16,7 +15,7 @@ from flightpath.errors import MissingCapability
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, missing, ok, register, unknown
 from topologies.doctor.checks.privileges import TUN
-from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
+from topologies.doctor.trial import COMMAND_TIMEOUT_S, try_commands
 from topologies.links import native_program
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -33,7 +32,7 @@ _link_check = partial(register, Area.LINKS, sandboxed=True)
 
 @contextlib.contextmanager
 def tun_device(name: str, kind: int = IFF_TAP) -> Iterator[int]:
-    """A TUN or TAP device as links and tunnels make it; yields its file descriptor, and removes it in the end.
+    """Makes a TUN or TAP device as links and tunnels do; yields its file descriptor, and removes it afterwards.
 
     Raises:
         MissingCapability: the kernel has no TUN driver.
@@ -49,7 +48,7 @@ def tun_device(name: str, kind: int = IFF_TAP) -> Iterator[int]:
 
 
 def require_tun() -> None:
-    """Raises the errors of `tun_device`, for probes of programs whose own error messages say less."""
+    """Raises the errors of `tun_device`, which are clearer than those of programs that open the device."""
     os.close(_open_tun())
 
 
@@ -74,7 +73,7 @@ def _probe_devices() -> Finding:
 
 
 def _try_ioctl(name: str, request: int, argument: int | bytes, *, found: str) -> Finding:
-    """Makes a system call of the TUN driver on a new TAP device."""
+    """Tries an ioctl of the TUN driver on a new TAP device."""
     with tun_device("fp-ioctl") as handle:
         try:
             fcntl.ioctl(handle, request, argument)
@@ -98,14 +97,14 @@ _link_check(
 
 @_link_check(
     "gso_max_size",
-    costs="Slow links pass only single segments, because the size of super-frames cannot be limited.",
+    costs="Slow links pass only single segments, because the size of GSO packets cannot be limited.",
     remedy="sudo apt-get install iproute2",
 )
 def _probe_gso_max_size() -> Finding:
     ip, name = require("ip"), "fp-gso"
     with tun_device(name):
-        run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_LIMIT_S)
-        [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_LIMIT_S))
+        run([ip, "link", "set", "dev", name, "gso_max_size", str(_GSO_BYTES)], timeout_s=COMMAND_TIMEOUT_S)
+        [link] = json.loads(run([ip, "-json", "-details", "link", "show", "dev", name], timeout_s=COMMAND_TIMEOUT_S))
     size = link.get("gso_max_size")
     return ok("can be set per device") if size == _GSO_BYTES else missing(f"set to {_GSO_BYTES}, but it is {size}")
 
@@ -117,16 +116,17 @@ _link_check("TAP carrier", costs="Hosts do not notice when a link is cut.", reme
 
 @_link_check("relay", costs="There are no emulated links.", remedy=native.BUILD_COMMAND, required=True)
 def _probe_relay() -> Finding:
-    """Starts a link, and waits until it reports that it is ready."""
+    """Starts a link and waits until it is ready."""
     require_tun()
     arguments = ["--name", "doctor", "--a", "fp-a", "--b", "fp-b", "--control", str(TEMPORARY / "doctor.sock")]
-    process = subprocess.Popen([str(native.binary("relay")), *arguments], **native_program.START)
+    process = native_program.start([str(native.binary("relay")), *arguments])
+    assert process.stdout is not None, "start() makes a pipe"
     try:
-        if not select.select([process.stdout], [], [], COMMAND_LIMIT_S)[0]:
-            return unknown(f"the relay is not ready after {COMMAND_LIMIT_S:g} s")
-        if process.stdout.readline() == "ready\n":
+        if not select.select([process.stdout], [], [], COMMAND_TIMEOUT_S)[0]:
+            return unknown(f"the relay is not ready after {COMMAND_TIMEOUT_S:g} s")
+        if native_program.read_line(process) == "ready\n":
             return ok("a link starts")
-        return missing(process.communicate(timeout=COMMAND_LIMIT_S)[1] or f"exit code {process.returncode}")
+        return missing(process.communicate(timeout=COMMAND_TIMEOUT_S)[1] or f"exit code {process.returncode}")
     finally:
         end_and_close(process)
 
@@ -137,7 +137,7 @@ def _probe_device(module: str, arguments: Sequence[str]) -> Finding:
     name = "fp-link"
     finding = try_commands(("ip", "link", "add", name, *arguments), found="an interface can be made")
     if finding.state is State.OK:
-        run([require("ip"), "link", "del", "dev", name], timeout_s=COMMAND_LIMIT_S)
+        run([require("ip"), "link", "del", "dev", name], timeout_s=COMMAND_TIMEOUT_S)
     return _with_kernel_remedy(finding, module)
 
 
@@ -163,19 +163,19 @@ for _area, _name, _module, _arguments, _costs in (
     )
 
 
-def _probe_qdisc(kind: str, arguments: Sequence[str], of_class: Sequence[str]) -> Finding:
+def _probe_qdisc(kind: str, arguments: Sequence[str], class_arguments: Sequence[str]) -> Finding:
     """Adds a queueing discipline, and a class if it has any, to the sandbox's loopback interface, and removes it."""
     commands = [["tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", kind, *arguments]]
-    if of_class:
-        commands.append(["tc", "class", "add", "dev", "lo", "parent", "1:", "classid", "1:1", kind, *of_class])
+    if class_arguments:
+        commands.append(["tc", "class", "add", "dev", "lo", "parent", "1:", "classid", "1:1", kind, *class_arguments])
     try:
         return _with_kernel_remedy(try_commands(*commands, found="works"), f"sch_{kind}")
     finally:
         with contextlib.suppress(CommandFailed, MissingCapability):  # if it failed, there is none to remove
-            run([require("tc"), "qdisc", "del", "dev", "lo", "root"], timeout_s=COMMAND_LIMIT_S)
+            run([require("tc"), "qdisc", "del", "dev", "lo", "root"], timeout_s=COMMAND_TIMEOUT_S)
 
 
-for _kind, _costs, _arguments, _of_class in (
+for _kind, _costs, _arguments, _class_arguments in (
     ("netem", "Only the relay can emulate delay and loss, not the kernel.", "delay 1ms loss 1%", ""),
     ("htb", "The kernel cannot limit the rate of netem links; the relay can.", "", "rate 1mbit"),
     ("fq", "bbr paces with timers of its own instead of in the queue, which takes more processor time.", "", ""),
@@ -183,7 +183,7 @@ for _kind, _costs, _arguments, _of_class in (
     ("codel", "It cannot be the queue of a link that the kernel shapes.", "", ""),
 ):
     register(Area.QUEUES, _kind, costs=_costs, remedy=f"sudo modprobe sch_{_kind}", sandboxed=True)(
-        partial(_probe_qdisc, _kind, _arguments.split(), _of_class.split())
+        partial(_probe_qdisc, _kind, _arguments.split(), _class_arguments.split())
     )
 
 
@@ -201,5 +201,5 @@ def _probe_fou() -> Finding:
 
 
 def _with_kernel_remedy(finding: Finding, module: str) -> Finding:
-    """Replaces the remedy for a missing kernel feature by one that fits this kernel (`tc` and `ip` are installed)."""
+    """Replaces the remedy for a missing feature by one for this kernel, since `tc` and `ip` are installed."""
     return missing(finding.found, kernel_modules.remedy(module)) if finding.state is State.MISSING else finding

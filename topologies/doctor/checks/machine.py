@@ -1,4 +1,4 @@
-"""Checks of processors, memory and timers: too slow a machine would limit an experiment instead of its network."""
+"""Checks of processors, memory and timers, so that the machine does not limit an experiment."""
 
 import math
 import os
@@ -24,7 +24,7 @@ _machine_check = partial(register, Area.MACHINE)
 
 
 def facts() -> dict[str, Any]:
-    """What the machine is, for the head of a report."""
+    """Describes the machine for the head of a report."""
     uid = os.geteuid()
     return {
         "kernel": platform.release(),
@@ -41,23 +41,23 @@ def judge_timer(oversleeps_us: Sequence[float]) -> Finding:
     """Judges timers by the 99th percentile of how late sleeps ended, in microseconds."""
     late = sorted(oversleeps_us)
     p99 = late[math.ceil(len(late) * 0.99) - 1]
-    found = (
+    evidence = (
         f"sleeps of {_SLEEP_S * 1000:g} ms end {statistics.median(late):.0f} us late (median), {p99:.0f} us (p99 "
         f"of {len(late)})"
     )
-    return ok(found) if p99 <= TIMER_LIMIT_US else limited(found)
+    return ok(evidence) if p99 <= TIMER_LIMIT_US else limited(evidence)
 
 
 def judge_memory(total_bytes: int, available_bytes: int) -> Finding:
     """Judges whether the available memory is enough for the main experiment."""
-    found = f"{available_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GiB available"
-    return ok(found) if available_bytes >= ENOUGH_MEMORY_BYTES else limited(found)
+    evidence = f"{available_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GiB available"
+    return ok(evidence) if available_bytes >= ENOUGH_MEMORY_BYTES else limited(evidence)
 
 
 def judge_cores(cores: int) -> Finding:
     """Judges whether links and load can run side by side."""
-    found = f"{cores} for this process"
-    return ok(found) if cores >= ENOUGH_CORES else limited(found)
+    evidence = f"{cores} for this process"
+    return ok(evidence) if cores >= ENOUGH_CORES else limited(evidence)
 
 
 @_machine_check(
@@ -66,7 +66,7 @@ def judge_cores(cores: int) -> Finding:
     remedy="end other work on this machine, or give the virtual machine processors of its own",
 )
 def _probe_timer() -> Finding:
-    # The least slack keeps the kernel from delaying wake-ups to group them (by 50 us, by default).
+    # Minimal slack, or the kernel would delay wake-ups to group them (by 50 us, by default).
     slack_ns = libc.call("prctl", _PR_GET_TIMERSLACK, 0, 0, 0, 0)
     libc.call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     late = []

@@ -1,4 +1,4 @@
-"""Checks of privileges: what this user may do, as opposed to what the kernel can do."""
+"""Checks of this user's privileges, as opposed to features of the kernel."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from flightpath.command_line import INTERRUPTED
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
 from topologies.doctor.check import Area, Check, Finding, message_of, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S
+from topologies.doctor.trial import COMMAND_TIMEOUT_S
 from topologies.sandbox import sandbox
 
 _privilege_check = partial(register, Area.PRIVILEGES)
@@ -29,13 +29,13 @@ _RUN_AS_ROOT = (
 
 
 def sandbox_check(body: Callable[[], int]) -> Check:
-    """The check that makes a sandbox, and runs the checks that need one in it (`body`)."""
+    """Returns the check that makes a sandbox and runs `body`, the checks that need one, in it."""
     costs = "No experiment can run: each needs namespaces of its own."
     return Check(Area.PRIVILEGES, "sandbox", partial(_probe_sandbox, body), costs, _RUN_AS_ROOT, required=True)
 
 
 def namespace_remedy(settings: Mapping[str, str]) -> str:
-    """The command that lets ordinary users make namespaces, given the sysctls in force (without absent ones)."""
+    """Returns the command that lets ordinary users make namespaces, given the existing sysctls."""
     forbidding = [name for name, (forbids, _) in _SETTINGS.items() if settings.get(name) == forbids]
     if not forbidding:
         return _RUN_AS_ROOT
@@ -71,7 +71,7 @@ def _probe_user_namespaces() -> Finding:
     namespaces = ["--user", "--map-root-user", "--net", "--mount", "--pid", "--ipc", "--fork"]
     argv = [*(as_user if os.geteuid() == 0 else []), require("unshare"), *namespaces, "true"]
     try:
-        run(argv, timeout_s=COMMAND_LIMIT_S)
+        run(argv, timeout_s=COMMAND_TIMEOUT_S)
     except CommandFailed as error:
         return missing(message_of(error), _remedy_in_force())
     return ok("ordinary users may make them")
@@ -88,7 +88,7 @@ def _probe_uid_range() -> Finding:
         return ok("root has every uid")
     require("newuidmap")
     try:
-        run([require("unshare"), "--user", "--map-auto", "--map-root-user", "true"], timeout_s=COMMAND_LIMIT_S)
+        run([require("unshare"), "--user", "--map-auto", "--map-root-user", "true"], timeout_s=COMMAND_TIMEOUT_S)
     except CommandFailed as error:
         return missing(message_of(error))
     return ok("daemons can have uids of their own")

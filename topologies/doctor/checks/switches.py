@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from types import ModuleType
 
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
@@ -9,7 +10,7 @@ from flightpath.project import SETUP_HINT
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, missing, ok, register
 from topologies.doctor.checks.links import require_tun
-from topologies.doctor.trial import COMMAND_LIMIT_S
+from topologies.doctor.trial import COMMAND_TIMEOUT_S
 
 _BRIDGE = "fp-bridge"
 _switch_check = partial(register, Area.SWITCHES, sandboxed=True)
@@ -27,7 +28,7 @@ def _probe_user_datapath() -> Finding:
     require_tun()
     try:
         with private():
-            vsctl = [require("ovs-vsctl"), f"--timeout={COMMAND_LIMIT_S:.0f}"]
+            vsctl = [require("ovs-vsctl"), f"--timeout={COMMAND_TIMEOUT_S:.0f}"]
             run([*vsctl, "add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"])
             answer = run([*vsctl, "--format=json", "--columns=error", "find", "Interface", f"name={_BRIDGE}"])
             run([*vsctl, "del-br", _BRIDGE])  # its devices would outlive Open vSwitch
@@ -49,8 +50,8 @@ def _probe_kernel_datapath() -> Finding:
     return missing("the kernel makes no datapath for Open vSwitch", kernel_modules.remedy("openvswitch"))
 
 
-def _openvswitch():  # noqa: ANN202 (a module)
-    """The module that starts Open vSwitch; loaded late, because it needs Mininet and the doctor must work without."""
+def _openvswitch() -> ModuleType:
+    """Returns the module that starts Open vSwitch, which needs Mininet: the doctor must work without."""
     try:
         from topologies.testbed import openvswitch
     except ImportError as error:

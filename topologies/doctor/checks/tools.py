@@ -15,7 +15,7 @@ from flightpath.commands import postgresql_programs, require
 from flightpath.errors import MissingCapability
 from flightpath.project import IS_CHECKOUT, build_folder
 from topologies.doctor.check import Area, Finding, missing, ok, register
-from topologies.doctor.trial import COMMAND_LIMIT_S
+from topologies.doctor.trial import COMMAND_TIMEOUT_S
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~]?\w+)*|\b\d{8}\b")
 _NO_VERSION = "installed; it does not report a version"
@@ -28,7 +28,7 @@ _tool_check = partial(register, Area.TOOLS)
 
 
 def version_in(text: str) -> str | None:
-    """The first version number in a program's output, for example `3.1.0`, or a date (iputils: `20221126`)."""
+    """Finds the first version number in a program's output, for example `3.1.0`, or a date (iputils: `20221126`)."""
     match = _VERSION.search(text)
     return match[0] if match else None
 
@@ -47,7 +47,8 @@ def _probe_python_packages() -> Finding:
         requirements = metadata.requires("flightpath") or []
     except metadata.PackageNotFoundError as error:
         raise MissingCapability(f"Flightpath is not installed for {sys.executable}", _MAKE_ENVIRONMENT) from error
-    names = [_DISTRIBUTION_NAME.match(line)[0] for line in requirements if "extra ==" not in line]
+    matches = [_DISTRIBUTION_NAME.match(line) for line in requirements if "extra ==" not in line]
+    names = [match[0] for match in matches if match]
     absent = [name for name in names if not any(metadata.Distribution.discover(name=name))]
     if absent:
         return missing(f"{', '.join(absent)}: not installed for {sys.executable}")
@@ -88,7 +89,7 @@ def _probe_jmeter() -> Finding:
 
 
 def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
-    """Asks a program for its version; some print it on stderr, or return another exit code than 0."""
+    """Asks a program for its version; some print it on stderr, or return an exit code other than 0."""
     for program in also:
         require(program)
     done = subprocess.run(
@@ -98,7 +99,7 @@ def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=COMMAND_LIMIT_S,
+        timeout=COMMAND_TIMEOUT_S,
         check=False,
         env={**os.environ, "LC_ALL": "C", "MAVEN_OPTS": _JAVA_OPTION},
     )
@@ -111,7 +112,7 @@ def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:
 
 
 def _program(name: str, command: str, package: str, costs: str, *, required: bool = False, also: str = "") -> None:
-    """Registers the check of a program of a Debian package; `command` prints its version, `also` must be there too."""
+    """Registers a check of a Debian package's program; `command` prints its version, `also` must exist too."""
     _tool_check(name, costs=costs, remedy=f"sudo apt-get install {package}", required=required)(
         partial(_probe_program, command.split(), also.split())
     )

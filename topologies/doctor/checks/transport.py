@@ -17,13 +17,13 @@ from flightpath.commands import require, run
 from flightpath.processes import is_machine_root
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import Area, Finding, State, failed_call, limited, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_LIMIT_S, try_commands
+from topologies.doctor.trial import COMMAND_TIMEOUT_S, try_commands
 
 ALGORITHMS = (
     *("reno", "cubic", "bbr"),
     *("bic", "htcp", "vegas", "veno", "illinois", "scalable", "highspeed", "westwood", "elastic"),
 )
-"""The congestion controls in the reproduced papers."""
+"""Congestion controls in the reproduced papers."""
 
 _REQUIRED = ("cubic",)  # in the main experiment
 _NOT_IN_KERNEL = "this kernel does not have it"
@@ -38,15 +38,15 @@ _ATTRIBUTE_BYTES = 128
 
 
 def counter(name: str, table: str) -> int:
-    """One of the kernel's MPTCP counters, from the text of /proc/net/netstat; 0 if it has no such counter."""
-    # Two lines, one of names and one of values; none without MPTCP.
+    """Returns one of the kernel's MPTCP counters from /proc/net/netstat; 0 if it has no such counter."""
+    # Two lines, one with names and one with values; none without MPTCP.
     lines = [line.split()[1:] for line in table.splitlines() if line.startswith("MPTcpExt:")]
     return int(dict(zip(*lines, strict=True)).get(name, 0))
 
 
 def _probe_mptcp(family: socket.AddressFamily, address: str) -> Finding:
-    """Connects over the sandbox's loopback interface; a counter of the kernel proves that MPTCP version 1 is used."""
-    run([require("ip"), "link", "set", "dev", "lo", "up"], timeout_s=COMMAND_LIMIT_S)
+    """Connects over the sandbox's loopback interface; a kernel counter proves that MPTCP version 1 is used."""
+    run([require("ip"), "link", "set", "dev", "lo", "up"], timeout_s=COMMAND_TIMEOUT_S)
     before = _answered_handshakes()
     try:
         _connect(family, address)
@@ -66,7 +66,7 @@ def _connect(family: socket.AddressFamily, address: str) -> None:
         listener.bind((address, 0))
         listener.listen()
         for end in (listener, client):
-            end.settimeout(COMMAND_LIMIT_S)
+            end.settimeout(COMMAND_TIMEOUT_S)
         client.connect(listener.getsockname())
         with listener.accept()[0] as server:
             server.sendall(b"1")
@@ -104,7 +104,7 @@ def _probe_path_manager() -> Finding:
 
 
 def _probe_congestion_control(name: str) -> Finding:
-    """Tries an algorithm that the kernel lists; another is not tried, because for root that would load its module."""
+    """Tries an algorithm if the kernel lists it: otherwise, as root, an attempt would load its module."""
     if name not in congestion.available():
         return _not_listed(name)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -126,7 +126,7 @@ def _not_listed(name: str) -> Finding:
 
 
 def _as_bpf_program(name: str) -> Finding:
-    """The finding for an algorithm that Flightpath has as a BPF program."""
+    """Returns the finding for an algorithm that Flightpath has as a BPF program."""
     support = _probe_struct_ops()
     if support.state is State.OK and is_machine_root():
         return ok("as a BPF program, not loaded yet: a run loads it")
@@ -160,7 +160,7 @@ def _probe_struct_ops() -> Finding:
     call = _BPF_CALL.get(platform.machine())
     if call is None:
         return unknown(f"the doctor does not know the number of the bpf system call on {platform.machine()}")
-    # A program that returns 0 is loaded, and released at once.
+    # Loads a program that returns 0, and releases it at once.
     program, licence = ctypes.create_string_buffer(_RETURN_0), ctypes.create_string_buffer(b"GPL")
     attribute = struct.pack(
         "IIQQ", _BPF_PROG_TYPE_SCHED_CLS, len(_RETURN_0) // 8, ctypes.addressof(program), ctypes.addressof(licence)
@@ -181,7 +181,7 @@ def _probe_struct_ops() -> Finding:
     remedy="sudo apt-get install clang libbpf-dev",
 )
 def _probe_compiler() -> Finding:
-    """Compiles a function for BPF, because not every build of clang can."""
+    """Compiles a function for BPF, which not every build of clang can."""
     clang = require("clang")
     run([clang, "-target", "bpf", "-O2", "-S", "-o", "-", "-x", "c", "-"], stdin="int f(void) { return 0; }\n")
     return ok("clang compiles for BPF")

@@ -7,14 +7,14 @@ from mininet.node import Node
 
 from flightpath.overrides import override
 from topologies.links.changes import Direction
-from topologies.links.emulated_link import EmulatedInterface
+from topologies.links.emulated_link import EmulatedInterface, EmulatedLink
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.links.spec import LinkSpec
 from topologies.mininet.scripts.tc_options import link_spec, take_shape
 
 
 class ShapedInterface(EmulatedInterface):
-    """An end of a ShapedLink: `config(bw=10, delay="5ms")` sets what it sends, in place of what was set before."""
+    """An end of a ShapedLink: `config(bw=10, delay="5ms")` replaces the specification of what it sends."""
 
     @override
     def config(self, **params: Any) -> dict[str, Any]:
@@ -26,10 +26,10 @@ class ShapedInterface(EmulatedInterface):
         return Intf.config(self, **params)
 
 
-class ShapedLink(link_class(choose_emulator())):
-    """Mininet's `TCLink` with the same options, of which `params1` and `params2` may give each end its own.
+class _ShapedLink(EmulatedLink):
+    """Mininet's `TCLink` with the same options; `params1` and `params2` may set them for each end.
 
-    Options of our links (`docs/links.md`) are understood too: `queue="1bdp"`, `corruption="0.1%"`.
+    Options of our links (`docs/links.md`) work too: `queue="1bdp"`, `corruption="0.1%"`.
     """
 
     interface = ShapedInterface
@@ -42,7 +42,11 @@ class ShapedLink(link_class(choose_emulator())):
         super().__init__(node1, node2, **params)
 
     def set_shape(self, interface: Intf, spec: LinkSpec) -> None:
-        """Puts a specification in force for what an interface sends."""
+        """Applies a specification to the direction in which an interface sends."""
         way: Direction = "a_to_b" if interface is self.intf1 else "b_to_a"
         self.apply(way, spec)
         setattr(self, way, spec)
+
+
+ShapedLink: type[EmulatedLink] = type("ShapedLink", (_ShapedLink, link_class(choose_emulator())), {})
+"""Mininet's `TCLink` over the emulator that works here."""

@@ -14,7 +14,7 @@ from topologies.testbed.openvswitch import PrivateOpenVSwitch
 
 
 class SharedOpenVSwitch(PrivateOpenVSwitch):
-    """The sandbox's Open vSwitch: of all networks in a script, and of its own `ovs-vsctl`. It ends with the sandbox."""
+    """The sandbox's Open vSwitch, shared by a script's networks and its own `ovs-vsctl`; it ends with the sandbox."""
 
     @override
     def start(self) -> None:
@@ -30,7 +30,7 @@ OPENVSWITCH = SharedOpenVSwitch()
 
 
 class ScriptNetwork(InteractiveNetwork):
-    """`mininet.net.Mininet` with the same arguments and defaults, of which switches and controllers are ours."""
+    """`mininet.net.Mininet` with the same arguments, whose default switches and controllers are ours."""
 
     def __init__(
         self,
@@ -51,4 +51,4 @@ class ScriptNetwork(InteractiveNetwork):
 
     @override
     def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
-        raise UsageError("processor time is not limited here, and so there is no limit to test", NO_CPU_LIMIT_HINT)
+        raise UsageError("processor time is not limited here, so there is no limit to test", NO_CPU_LIMIT_HINT)

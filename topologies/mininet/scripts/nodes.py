@@ -1,4 +1,4 @@
-"""What stands for Mininet's switches, controllers and hosts in a script."""
+"""Replacements for Mininet's switches, controllers and hosts in a script."""
 
 import shutil
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.applications import OskenController
 
 NO_CPU_LIMIT_HINT = "leave CPULimitedHost and its tests out"
-"""What to do about CPULimitedHost."""
+"""Hint for scripts with CPULimitedHost."""
 
 _KERNEL = "kernel"
 _PORTS = (6653, 6633)
-"""Where controllers listen: the port of OpenFlow, and the one before it was assigned."""
+"""Ports of controllers: that of OpenFlow, and the one used before it was assigned."""
 
 
 class ScriptSwitch(AutoSwitch):
@@ -31,7 +31,7 @@ class ScriptSwitch(AutoSwitch):
         super().__init__(name, datapath, **{"protocols": None, **params, "failMode": failMode})
 
     @override
-    def dpctl(self, *args: str) -> str:
+    def dpctl(self, *args: str) -> str | None:
         protocols = ["-O", self.protocols] if self.protocols else ["-O", "OpenFlow13"]
         return self.cmd("ovs-ofctl", *protocols, args[0], self, *args[1:])
 
@@ -45,7 +45,7 @@ class ScriptUserSwitch(ScriptSwitch):
 
 
 class ScriptBridge(ScriptSwitch):
-    """`OVSBridge` and `LinuxBridge`: a bridge that learns by itself, on request with a spanning tree (`stp=True`)."""
+    """`OVSBridge` and `LinuxBridge`: a bridge that learns addresses, optionally with a spanning tree (`stp=True`)."""
 
     def __init__(self, name: str, prio: int | None = None, **params: Any) -> None:
         super().__init__(name, **{**params, "failMode": "standalone"})
@@ -57,12 +57,14 @@ class ScriptBridge(ScriptSwitch):
 
     @override
     def connected(self) -> bool:
-        """Whether it forwards yet."""
+        """Returns whether the bridge forwards yet."""
         return node.OVSBridge.connected(self)
 
 
 class ScriptController(OskenController):
-    """`Controller`: a switch that learns addresses, as Mininet's is; a command of the script's own is run as it is."""
+    """`Controller`: a learning switch, as Mininet's; a command that the script gives is run instead."""
+
+    command: str
 
     def __init__(self, name: str = "c0", command: str = "", **params: Any) -> None:
         self._own_command = command
@@ -90,7 +92,7 @@ class ScriptController(OskenController):
 
 
 class ScriptRyu(OskenController):
-    """`Ryu`: os-ken with Ryu's applications; a sample of Ryu's that os-ken lacks is one that learns addresses."""
+    """`Ryu`: os-ken with Ryu's applications; Ryu's sample switches, which os-ken lacks, become its learning switch."""
 
     def __init__(self, name: str = "c0", ryuArgs: str | Sequence[str] = (), command: str = "", **params: Any) -> None:
         words = ryuArgs.split() if isinstance(ryuArgs, str) else [word for text in ryuArgs for word in text.split()]
@@ -98,14 +100,16 @@ class ScriptRyu(OskenController):
 
 
 class ScriptRemoteController(node.RemoteController):
-    """`RemoteController`: one that the script starts itself, because nothing outside the sandbox can be reached."""
+    """`RemoteController`: a controller that the script itself starts, since the sandbox is isolated."""
+
+    port: int | None
 
     @override
     def checkListening(self) -> None:
         ports = _PORTS if self.port is None else (self.port,)
-        found = next((port for port in ports if self.isListening(self.ip, port)), None)
-        self.port = found or ports[0]
-        if found is None:
+        listening = next((port for port in ports if self.isListening(self.ip, port)), None)
+        self.port = listening or ports[0]
+        if listening is None:
             warn(f"*** {self.name}: no controller listens on {self.ip}:{self.port} yet; {OUTSIDE_HINT}\n")
 
     @override
@@ -115,7 +119,7 @@ class ScriptRemoteController(node.RemoteController):
 
 
 class ScriptNAT(nodelib.NAT):
-    """`NAT` between networks of the script; there is none to the outside."""
+    """`NAT` between networks of the script, not to the outside."""
 
     def __init__(self, name: str, *args: Any, **params: Any) -> None:
         if not params.get("inNamespace", True):
@@ -130,7 +134,7 @@ class ScriptNAT(nodelib.NAT):
 
 
 class UnlimitedHost(Host):
-    """`CPULimitedHost` without its limit: control groups belong to the machine, and outlive a killed run."""
+    """`CPULimitedHost` without its limit: control groups belong to the machine and would outlive a killed run."""
 
     _has_warned = False
 

@@ -1,4 +1,4 @@
-"""The command `flightpath mn-run`: a script for Mininet, run as it is."""
+"""The command `flightpath mn-run`: runs a script for Mininet without changes."""
 
 import argparse
 import os
@@ -12,28 +12,28 @@ from flightpath.launcher import require_mininet
 from flightpath.project import PROJECT
 
 _DESCRIPTION = """\
-Runs a Python script for Mininet without a change, in a sandbox: whatever ends it, nothing is left on the machine, and
+Runs a Python script for Mininet without changes, in a sandbox: however it ends, nothing is left on the machine, and
 `mn -c` is never needed. In place of Mininet's classes it gets
 
-  TCLink                     our links, exact at any rate: bw, delay, jitter, loss, max_queue_size, and what else
-                             `flightpath mn` knows of links (queue='1bdp', corruption='0.1%'); use_htb has no effect
+  TCLink                     our links, exact at any rate: bw, delay, jitter, loss, max_queue_size, and all other
+                             keys of `flightpath mn` (queue='1bdp', corruption='0.1%'); use_htb has no effect
   OVSSwitch, UserSwitch      a private Open vSwitch, on the kernel's datapath if it has one
   OVSBridge, LinuxBridge     Open vSwitch as a bridge that learns by itself
   Controller, OVSController  a switch that learns addresses, as Mininet's own
   Ryu                        os-ken, which continues Ryu, with the application that the script names
   CLI                        Mininet's, with `link_set`, `link_stats`, `at` and more (`help`)
 
-Nothing outside the sandbox can be reached: no NAT to the internet, and a RemoteController is one that the script itself
-starts. Hosts get as much processor time as they ask for (CPULimitedHost warns).
+Nothing outside the sandbox can be reached: there is no NAT to the internet, and the script itself must start a
+RemoteController. Hosts get as much processor time as they ask for (CPULimitedHost warns).
 """
 
 _EPILOG = """\
 examples:
   flightpath mn-run mynet.py                  the script, as `sudo python3 mynet.py` would run it
-  flightpath mn-run mynet.py --hosts 4        with arguments of its own
+  flightpath mn-run mynet.py --hosts 4        with arguments for the script
   flightpath mn-run /usr/share/doc/mininet/examples/simpleperf.py
 
-exit codes: the script's own; 2 and 3 with one sentence where an option makes no sense or the machine lacks something
+exit codes: the script's own; 2 and 3, with one sentence, if an option is invalid or the machine lacks something
 """
 
 _START = """\
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     if not options.script.is_file():
         raise UsageError(f"there is no script {str(options.script)!r}", "give the path of a Python file")
     require_mininet()
-    from topologies.sandbox import sandbox  # not earlier: a shell that completes words need not load it
+    from topologies.sandbox import sandbox  # not earlier: shell completion need not load it
 
     words = [str(options.script), *options.arguments]
     folder = options.script.resolve().parent
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _become_python(words: Sequence[str]) -> int:
-    """A new Python, so that the script's threads, exit handlers and signals are those of any other script."""
+    """Replaces this process by a new Python, so that threads, exit handlers and signals work as in any script."""
     os.execv(sys.executable, [sys.executable, "-c", _START.format(project=str(PROJECT)), *words])
 
 

@@ -1,4 +1,4 @@
-"""A script's own Python, inside its sandbox."""
+"""Execution of a script in its own Python, inside the sandbox."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from topologies.mininet.scripts.stand_ins import stand_in
 from topologies.sandbox import sandbox
 
 _SSHD_FOLDER = Path("/run/sshd")
-"""sshd refuses to start without it; a sandbox's /run is empty."""
+"""Folder that sshd needs; a sandbox's /run is empty."""
 
 _PROGRAMS = sandbox.TEMPORARY / "bin"
 _REFERENCE_CONTROLLER = """\
@@ -30,7 +30,7 @@ cd '{project}' && exec '{python}' -m controllers.applications --listen "0.0.0.0:
 
 
 def main() -> int:
-    """Runs the script that the command line names, as Python would, and returns the exit code."""
+    """Runs the script named on the command line as Python would, and returns the exit code."""
     del sys.argv[0]
     script = Path(sys.argv[0])
     signal.signal(signal.SIGTERM, _end_once)
@@ -66,13 +66,13 @@ def _prepare() -> None:
     _SSHD_FOLDER.mkdir(mode=0o755, exist_ok=True)
     OPENVSWITCH.start()
     _offer_reference_controller()
-    Mininet.inited = True  # or it would raise limits of the whole machine: a sandbox changes nothing outside
+    Mininet.inited = True  # otherwise Mininet would raise limits of the whole machine, outside the sandbox
     stand_in()
     OPENVSWITCH.wait_ready()
 
 
 def _offer_reference_controller() -> None:
-    """Puts `controller` on PATH, for scripts that start it by themselves."""
+    """Puts `controller` on PATH, for scripts that start it themselves."""
     _PROGRAMS.mkdir(exist_ok=True)
     program = _PROGRAMS / "controller"
     program.write_text(_REFERENCE_CONTROLLER.format(project=PROJECT, python=project_python()))
@@ -81,14 +81,14 @@ def _offer_reference_controller() -> None:
 
 
 def _place(error: BaseException, script: Path) -> str:
-    """The script's line from which an error came."""
+    """Returns the line of the script that raised an error."""
     lines = [it.lineno for it in traceback.extract_tb(error.__traceback__) if it.filename == str(script)]
     return f"{script}:{lines[-1]}" if lines else str(script)
 
 
 def _own_part(error: BaseException, script: Path) -> TracebackType | None:
-    """An error's traceback from the script on: what Python shows of a script that it runs by itself."""
-    step = error.__traceback__
-    while step is not None and step.tb_frame.f_code.co_filename != str(script):
-        step = step.tb_next
-    return step
+    """Returns an error's traceback from the script on, as Python would print it."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_frame.f_code.co_filename != str(script):
+        entry = entry.tb_next
+    return entry

@@ -1,7 +1,7 @@
-"""Puts our classes in the place of Mininet's for everything that is imported from now on.
+"""Replacement of Mininet's classes by ours, for all later imports.
 
-A script that says `from mininet.node import OVSSwitch` gets ours. Mininet's own modules keep theirs: a module of a
-script is a copy of Mininet's, in which some names mean something else.
+A script that imports `OVSSwitch` from `mininet.node` gets ours. Mininet's own modules keep theirs: scripts get copies
+of Mininet's modules, in which some names are replaced.
 """
 
 import importlib
@@ -19,7 +19,7 @@ from topologies.mininet.scripts.network import ScriptNetwork
 from topologies.testbed.mininet_tc import CheckedTCIntf
 
 _BUILT_ON_THEM = ("mininet.topolib",)
-"""Modules of Mininet's that take classes from the others: they are loaded anew when a script wants them."""
+"""Mininet's modules that import classes from the replaced ones: they are reloaded when a script imports them."""
 
 
 class NoCleanUp:
@@ -56,7 +56,7 @@ STAND_INS: dict[ModuleType, dict[str, Any]] = {
 
 
 def stand_in() -> None:
-    """Replaces the modules; those that were imported before keep what they have."""
+    """Replaces the modules; modules that were imported before keep Mininet's classes."""
     package = importlib.import_module("mininet")
     for name in _BUILT_ON_THEM:
         sys.modules.pop(name, None)

@@ -1,4 +1,4 @@
-"""The options of Mininet's shaped link (`TCLink`) as specifications of ours."""
+"""Translation of the options of Mininet's shaped link (`TCLink`) into our specifications."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from topologies.links.spec import LINK_KEYS, LinkSpec
 from topologies.links.texts import mininet_units
 
 HOW_MININET_SHAPES = frozenset(("use_htb", "use_hfsc", "use_tbf", "gro", "disable_gro", "txo", "rxo"))
-"""Options of TCLink that say by which means it shapes: here it is exact in any case."""
+"""Options of TCLink that choose how it shapes; our links are exact in any case."""
 
 _NOT_EMULATED = {
     "enable_ecn": "random early detection",
@@ -22,21 +22,21 @@ _TC_TIME = re.compile(r"(?P<number>[0-9.]+) *(?P<unit>s|ms|us)?(ec|ecs)?")
 
 
 def take_shape(params: dict[str, Any]) -> dict[str, Any]:
-    """Takes the options that shape packets out of a link's or an interface's parameters."""
+    """Removes the options that shape packets from the parameters of a link or an interface, and returns them."""
     keys = [key for key in params if key in _TC_ONLY or key in LINK_KEYS]
     return {key: value for key in keys if (value := params.pop(key)) is not None}
 
 
 def link_spec(shape: Mapping[str, Any]) -> LinkSpec:
-    """What TCLink's options ask for.
+    """Returns the specification for TCLink's options.
 
     Raises:
-        UsageError: an option that our links do not have, or a value that makes no sense.
+        UsageError: our links lack an option, or a value is invalid.
     """
-    for key, what in _NOT_EMULATED.items():
+    for key, meaning in _NOT_EMULATED.items():
         if shape.get(key):
             raise UsageError(
-                f"TCLink: {key} is not emulated ({what})",
+                f"TCLink: {key} is not emulated ({meaning})",
                 'leave it out; queues that mark or drop early are discipline="codel" and "fq_codel", with ecn=True',
             )
     kept = {key: value for key, value in shape.items() if key not in HOW_MININET_SHAPES and key not in _NOT_EMULATED}
@@ -44,11 +44,11 @@ def link_spec(shape: Mapping[str, Any]) -> LinkSpec:
     if "latency_ms" in kept:
         kept["queue"] = f"{kept.pop('latency_ms')}ms"
     if "jitter" in kept:
-        kept.setdefault("distribution", "uniform")  # as netem's, if it is not told
+        kept.setdefault("distribution", "uniform")  # netem's default
     return LinkSpec.parse(**mininet_units(kept))
 
 
 def _time(given: object) -> str:
-    """A time as tc(8) reads it: `5ms`, `5msec`; a number without a unit is in microseconds."""
-    found = _TC_TIME.fullmatch(str(given).strip())
-    return f"{found['number']}{found['unit'] or 'us'}" if found else str(given)
+    """Normalises a time of tc(8): `5ms`, `5msec`; a number without a unit is in microseconds."""
+    match = _TC_TIME.fullmatch(str(given).strip())
+    return f"{match['number']}{match['unit'] or 'us'}" if match else str(given)

@@ -1,4 +1,4 @@
-"""Links that emulate nothing: a bare veth pair, faster than any emulator."""
+"""Links that emulate nothing: bare veth pairs, faster than any emulator."""
 
 import subprocess
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from topologies.links.spec import COUNTERS, LinkSpec
 from topologies.sandbox import kernel_settings
 
 
-class Cable(EmulatedLink):
+class VethLink(EmulatedLink):
     """A Mininet link over a bare veth pair. It refuses specifications that shape packets, and all changes."""
 
     emulator = "cable"
@@ -31,7 +31,7 @@ class Cable(EmulatedLink):
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         for spec in (self.a_to_b, self.b_to_a):
             if spec.effect > Effect.NONE:
-                raise UsageError(f"a cable cannot be: {spec}", "choose another emulator: relay, or netem")
+                raise UsageError(f"a bare veth pair cannot emulate: {spec}", "choose another emulator: relay, or netem")
         self._remove_command = [*kernel_settings.entry(a.node), "ip", "link", "delete", "dev", a.name]
         self._plan = veth_pair(a, b, self.a_to_b.mtu_bytes)
 
@@ -54,12 +54,9 @@ class Cable(EmulatedLink):
     set_carrier = set_black_hole = _refuse_change
 
     def stats(self) -> dict[str, Any]:
-        """The kernel's counters. A super-frame counts as one packet with one set of headers."""
+        """Returns the kernel's counters. A GSO packet counts as one packet with one set of headers."""
         a, b = self._read(self.intf1), self._read(self.intf2)
         return {"name": self.name, "directions": {"a_to_b": _direction(a, b), "b_to_a": _direction(b, a)}}
-
-    def reset(self) -> None:
-        """Does nothing: a cable has neither lateness nor queue peaks."""
 
     @override
     def check(self) -> None:
@@ -71,12 +68,12 @@ class Cable(EmulatedLink):
         subprocess.run(self._remove_command, capture_output=True, check=False)  # one end takes the other with it
 
     def _read(self, interface: Intf) -> tuple[int, ...]:
-        """The kernel's counters of one end: received bytes and packets, and packets that it could not send."""
+        """Returns one end's received bytes, received packets, and packets that the kernel could not send."""
         for line in Path(f"/proc/{interface.node.pid}/net/dev").read_text().splitlines():
             name, _, numbers = line.partition(":")
             if name.strip() == interface.name:
                 return tuple(int(numbers.split()[column]) for column in (0, 1, 11))
-        raise MeasurementFailed(f"cable {self.name}: its interface {interface.name} is gone")
+        raise MeasurementFailed(f"link {self.name}: its interface {interface.name} is gone")
 
 
 def _direction(sender: tuple[int, ...], receiver: tuple[int, ...]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""Cables: links that emulate nothing, whole networks of them, and the changes that they refuse."""
+"""Bare veth pairs: links that emulate nothing, networks of them, and the changes that they refuse."""
 
 import pytest
 
 from flightpath.errors import MeasurementFailed, UsageError
 from topologies.dtn_pair import DtnPair
-from topologies.links.cable import Cable
 from topologies.links.spec import LinkSpec
+from topologies.links.veth_link import VethLink
 from topologies.testbed.testbed import Testbed
 
 
@@ -38,7 +38,7 @@ def test_every_link_is_the_emulators_if_it_was_asked_for(emulator):
 def test_a_cable_refuses_what_it_cannot_be():
     with Testbed(DtnPair(switched=False)) as testbed:
         (cable,) = testbed.links
-        assert isinstance(cable, Cable)
+        assert isinstance(cable, VethLink)
         for change in (
             lambda: cable.change(bandwidth_bps=1_000_000),
             lambda: cable.set_carrier(False),
@@ -48,8 +48,8 @@ def test_a_cable_refuses_what_it_cannot_be():
                 change()
         assert cable.a_to_b == LinkSpec()
         cable.change(loss=0)
-        with pytest.raises(UsageError, match="cannot be: 1Mbit,"):
-            Cable(*testbed.net.hosts, spec=LinkSpec(bandwidth_bps=1_000_000))
+        with pytest.raises(UsageError, match="cannot emulate: 1Mbit,"):
+            VethLink(*testbed.net.hosts, spec=LinkSpec(bandwidth_bps=1_000_000))
         testbed.net.hosts[0].run(["ip", "link", "delete", "dev", cable.intf1.name])
         with pytest.raises(MeasurementFailed, match="is gone"):
             testbed.check()
