@@ -80,6 +80,7 @@ def _measurement(traces: Sequence[FlowTrace], begin_s: float, seconds: float, li
     goodputs = [goodput_bps(trace, begin_s, since_s, until_s) for trace in traces]
     shortest_ms = min(trace.min_rtt_ms for trace in traces)
     rtt_ms = statistics.fmean(_mean_rtt_ms(trace, begin_s + since_s) for trace in traces)
+    assert link.bandwidth_bps is not None, "short_link reads links that have a bandwidth"
     metrics = {
         "goodput": Metric(goodputs[0], "bit/s"),
         "utilisation": Metric(100 * sum(goodputs) / (link.bandwidth_bps * PAYLOAD_SHARE), "%"),

@@ -12,8 +12,8 @@ from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
 from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Figures
-from results.records import Cell, CellResult
-from results.statistics.estimates import group
+from results.records import Cell, CellResult, ParameterValue
+from results.statistics.estimates import values_of
 from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
@@ -25,7 +25,8 @@ AGREES_PERCENT = 85.0
 
 
 def _goodput(cells: Sequence[CellResult]) -> Figure | None:
-    limits = [(rate, rate * PAYLOAD_SHARE) for (rate,) in group(cells, ("bandwidth_mbps",))]
+    rates = map(float, values_of(cells, "bandwidth_mbps"))
+    limits = [(rate, rate * PAYLOAD_SHARE) for rate in rates]
     draw = goodput_curves(
         x="bandwidth_mbps",
         by="size_mb",
@@ -51,9 +52,9 @@ def _shares(evidence: Evidence) -> dict[str, Found]:
     size = evidence.tried("size_mb")[-1]
     return {
         f"{rate} Mbit/s": level(
-            evidence, "goodput", scale=1e-4 / (float(rate) * PAYLOAD_SHARE), size_mb=size, bandwidth_mbps=rate
+            evidence, "goodput", scale=1e-4 / (rate * PAYLOAD_SHARE), size_mb=size, bandwidth_mbps=rate
         )
-        for rate in evidence.tried("bandwidth_mbps", least=2)
+        for rate in evidence.numbers("bandwidth_mbps", least=2)
     }
 
 
@@ -92,7 +93,7 @@ class DtnBottleneck(DtnTransfer):
 
     @override
     def scaled(self, plan: Plan, factor: float) -> Plan:
-        def scaled(rates: Sequence[object]) -> tuple[int, ...]:
+        def scaled(rates: Sequence[ParameterValue]) -> tuple[int, ...]:
             return tuple(round(factor * float(rate)) for rate in rates)
 
         axes = {**plan.axes, "bandwidth_mbps": scaled(plan.axes["bandwidth_mbps"])}

@@ -92,7 +92,8 @@ class DtnMss(DtnTransfer):
     @override
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
         path = {name: plan.settings[name] for name in ("bandwidth", "delay")}
-        return LinkSpec.parse(**path, queue="1bdp", **{name: cell.parameters[name] for name in ("loss", "mtu")})
+        loss, mtu = str(cell.parameters["loss"]), int(cell.parameters["mtu"])
+        return LinkSpec.parse(**path, queue="1bdp", loss=loss, mtu=mtu)
 
 
 if __name__ == "__main__":

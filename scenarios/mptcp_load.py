@@ -13,6 +13,7 @@ from mininet.topo import Topo
 from experiments.parameters import Axis, Setting, at_least
 from experiments.plan import Plan
 from experiments.scenario import CellContext, RunningCell, Scenario
+from flightpath.commands import postgresql_programs
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import parse_duration
@@ -24,7 +25,6 @@ from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.load import WebLoad
 from scenarios.web_load.set_up import FACTORS, SetUp
-from services import postgres
 from services.exam.service import ExamService
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
@@ -126,7 +126,7 @@ class MptcpLoad(Scenario):
                 raise UsageError(f"event {str(event)!r} would not happen: the shortest load takes {shortest_s:g} s")
         super().require(plan)
         require_jmeter()
-        postgres.programs()
+        postgresql_programs()
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:

@@ -3,7 +3,7 @@
 Szilágyi et al., "Throughput Performance Analysis of the Multipath Communication Technologies for the Cloud" (2019).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from experiments.claims import ClaimCheck, Evidence
@@ -26,7 +26,7 @@ from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
-from results.records import Cell
+from results.records import Cell, ParameterValue
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
 from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
@@ -41,7 +41,7 @@ PLAIN = "tun4_path6_plain"
 COMPARED = (BASELINE, "tun4_path4", "mptcp4")
 """The configurations whose downloads the paper draws over time."""
 
-_TITLES = {1: "one path", 2: "two paths"}
+_TITLES: Mapping[ParameterValue, str] = {1: "one path", 2: "two paths"}
 _BY_CONFIGURATION = {"groups": "configuration", "x_label": "configuration"}
 _DOWNLOADS = partial(
     over_time,

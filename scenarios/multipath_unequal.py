@@ -155,7 +155,7 @@ class MultipathUnequal(MultipathScenario):
         name = str(cell.parameters["transport"])
         if name != "weighted":
             return TUNNELS[name]
-        return TunnelSpec(path_weights=[link.bandwidth_bps / 1e6 for link in _links(cell)])
+        return TunnelSpec(path_weights=[(link.bandwidth_bps or 0) / 1e6 for link in _links(cell)])
 
     @override
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:

@@ -181,7 +181,7 @@ class SubflowSteering(Scenario):
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
-        links, is_mptcp = PATHS[cell.parameters["paths"]], cell.parameters["protocol"] == "mptcp"
+        links, is_mptcp = PATHS[str(cell.parameters["paths"])], cell.parameters["protocol"] == "mptcp"
         return Fabric(
             edges=2,
             hosts=1,
@@ -194,12 +194,12 @@ class SubflowSteering(Scenario):
 
     @override
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
-        return {"policy": controller_policy(cell.parameters["policy"])}
+        return {"policy": controller_policy(str(cell.parameters["policy"]))}
 
     @override
     def caused_events(self, cell: Cell, plan: Plan) -> list[LinkEvent]:
         # Any path may turn out to be the busiest one, which then fails.
-        paths = range(1, len(PATHS[cell.parameters["paths"]]) + 1)
+        paths = range(1, len(PATHS[str(cell.parameters["paths"])]) + 1)
         return [LinkEvent.parse(f"0s edge1-core{n} {kind}") for n in paths for kind in ("down", "blackhole=on")]
 
     @override

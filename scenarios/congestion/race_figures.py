@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from experiments.figures import curve
 from results.figures.charts import bars, looks_of
-from results.figures.drawing import Draw
+from results.figures.drawing import Figures
 from results.figures.over_time import Curve, TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
@@ -22,7 +22,7 @@ NOBODY = "nobody"
 """The rival of a flow that has the link for itself."""
 
 
-def race_figures() -> Mapping[str, Draw]:
+def race_figures() -> Figures:
     """Each figure of a race by its name."""
     over_time = {
         f"{series}_over_time": partial(_over_time, series=series, title=title, y_label=label, scale=scale)

@@ -71,6 +71,7 @@ def _run(probes: Sequence[TcpFlow], link: LinkSpec, folder: Path, as_object: boo
 
 def _measure(probe: TcpFlow, link: LinkSpec) -> CellResult:
     name = probe.congestion_control
+    assert name is not None, "main gives each probe the name of an algorithm"
     with Testbed(DtnPair(link=link, switched=False, congestion_control=name)) as testbed:
         source, target = testbed.host(SOURCE), testbed.host(TARGET)
         watch = fidelity.Watch(testbed, congestion_control=name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mininet.topo import Topo
 
-from experiments.parameters import CONGESTION_CONTROL, link_setting
+from experiments.parameters import CONGESTION_CONTROL, Setting, link_setting
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override
@@ -40,11 +40,11 @@ class DtnTransfer(Scenario):
     The default path is that between two sites of the paper's testbed, Chicago and Texas.
     """
 
-    headlines = ("goodput", "rtt", "first_byte", "cpu_client", "idle_cpu")
-    programs = ("sshd", "ssh-keyscan")
+    headlines: tuple[str, ...] = ("goodput", "rtt", "first_byte", "cpu_client", "idle_cpu")
+    programs: tuple[str, ...] = ("sshd", "ssh-keyscan")
     repeats = (2, 3)
     starting_s = 6.0
-    options = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
+    options: tuple[Setting, ...] = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
     buffer_kib: int | None = None
     """Of each socket that receives, unless it is a parameter."""
     source, target = SOURCE, TARGET
@@ -119,7 +119,7 @@ def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **char
 
     def draw(cells: Sequence[CellResult]) -> Figure | None:
         titles = {value: panel_title.format(value) for (value,) in group(cells, (panels,))} if panels else {}
-        labels = {"y_label": "goodput (Mbit/s)", "panels": panels, "panel_titles": titles}
-        return curves(cells, "goodput", scale=1e-6, **labels, **chart)
+        y_label = "goodput (Mbit/s)"
+        return curves(cells, "goodput", scale=1e-6, panels=panels, panel_titles=titles, y_label=y_label, **chart)
 
     return draw

@@ -94,8 +94,15 @@ class MultipathScenario(Scenario):
     a cell has a tunnel; 0 for none).
     """
 
-    headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
-    programs = ("iperf3", "vsftpd", "wget", "mptcpize", "ss")
+    headlines: tuple[str, ...] = (
+        "goodput",
+        "ftp_goodput",
+        "cpu_per_gbps",
+        "ftp_cpu_per_gbps",
+        "cpu_tunnel",
+        "idle_cpu",
+    )
+    programs: tuple[str, ...] = ("iperf3", "vsftpd", "wget", "mptcpize", "ss")
     repeats = (1, 10)
     starting_s = 3.0
     uses_all_paths = True

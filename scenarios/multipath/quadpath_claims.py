@@ -96,14 +96,14 @@ def _throughput() -> Iterable[ClaimCheck]:
             partial(_against_each, algorithm="vegas", configurations=TUNNELS, metric=metric),
             LESS,
         )
-    for sentence, configurations in (
+    for sentence, tunnels in (
         ("iperf3: Vegas in the tunnel stays at about one path", TUNNELS),
         ("the same in a tunnel that works as the paper's did (ours)", (PLAIN,)),
     ):
         yield claim(
             sentence,
             of_vegas,
-            partial(_rates, configurations=configurations, algorithms=("vegas",)),
+            partial(_rates, configurations=tunnels, algorithms=("vegas",)),
             _ABOUT_ONE_PATH,
             form=form,
         )

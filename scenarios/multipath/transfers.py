@@ -12,7 +12,6 @@ from flightpath.errors import MeasurementFailed
 from probes.counters import links as link_counters
 from probes.counters import mptcp
 from probes.counters.sampling import Sampler
-from probes.probe import Probe
 from probes.transfers.ftp import FtpDownload
 from probes.transfers.iperf3 import Iperf3
 from results.records import Measurement, Metric
@@ -105,7 +104,7 @@ class Transfers:
             link_counters.require_all_paths(moved)
 
     def _run(
-        self, probe: Probe, service: DaemonService, *, is_tcp: bool = True
+        self, probe: Iperf3 | FtpDownload, service: DaemonService, *, is_tcp: bool = True
     ) -> tuple[Measurement, Mapping[str, float]]:
         """Runs a probe; returns its measurement, and the seconds of real time and of processor time that it took."""
         recorded = not is_tcp

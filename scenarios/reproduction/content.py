@@ -8,7 +8,7 @@ from results.figures.drawing import draw_figures
 from results.records import CellResult, ClaimVerdict
 from results.statistics.estimates import Estimate, growth_percent, mean, usable
 from results.store.store import Store
-from results.summary.claims import ClaimsTable
+from results.summary.claims import verdict_counts
 from results.summary.numbers import short
 from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value
 from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredFigure, MeasuredPart, Record
@@ -74,7 +74,7 @@ def page_of(
 
 def counts(claims: Sequence[JudgedClaim]) -> str:
     """How many claims have each verdict."""
-    return ClaimsTable(claims, ()).counts
+    return verdict_counts(claim.verdict for claim in claims)
 
 
 def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Path]) -> PaperPage:
@@ -155,7 +155,7 @@ def draw(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> di
     for each in found:
         wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}
         figures = {name: draw for name, draw in each.part.scenario.figures.items() if name in wanted}
-        for path in draw_figures(figures, each.cells, store.artifacts(each.state.record.run_id)):
+        for path in draw_figures(figures, each.cells, store.artifacts(each.run.run_id)):
             if path.suffix == ".svg":
                 files[each.part.name, path.stem] = path
     return files

@@ -56,7 +56,7 @@ def command(state: State, folder: Path, jobs: int | None) -> list[str]:
     """The command that measures the missing cells of a part."""
     part = state.part
     words = [sys.executable, "-m", f"scenarios.{part.scenario.name}", *part.arguments, "--results", str(folder)]
-    if state.next is Next.RESUME:
+    if state.next is Next.RESUME and state.record is not None:
         words += ["--resume", state.record.run_id]
     if part.clock is Clock.VIRTUAL and jobs is not None:
         words += ["--jobs", str(jobs)]

@@ -40,8 +40,16 @@ class Part:
 
     @property
     def scenario(self) -> Scenario:
-        """What is run."""
-        return catalogue.find(self.scenario_name or self.name)
+        """The scenario that is run.
+
+        Raises:
+            UsageError: it is not in the catalogue.
+        """
+        name = self.scenario_name or self.name
+        scenario = catalogue.find(name)
+        if scenario is None:
+            raise UsageError(f"part {self.name}: no scenario {name!r}", did_you_mean(name, catalogue.names()))
+        return scenario
 
     @property
     def arguments(self) -> list[str]:

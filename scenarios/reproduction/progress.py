@@ -51,7 +51,9 @@ def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> S
     """What the store has of a part: the newest run of its plan, and by default of the same program."""
     plan = part.plan()
     state = State(part, len(plan.cells()))
-    for record in reversed(store.runs(part.scenario.name)) if store else ():
+    if store is None:
+        return state
+    for record in reversed(store.runs(part.scenario.name)):
         stored = _plan_of(record)
         if stored is None or not _is_of(plan, stored):
             continue

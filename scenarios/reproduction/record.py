@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from experiments.claims import check_claims
 from experiments.plan import Plan
 from flightpath.errors import UsageError
-from results.records import CellResult, Claim, ClaimVerdict, RunStatus, Verdict
+from results.records import CellResult, Claim, ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.store import Store
 from results.summary.verdicts import badge_text, overall
 from scenarios.reproduction.parts import Part
@@ -110,6 +110,7 @@ class Evidence:
     """A part's newest run, with its cells."""
 
     state: State
+    run: RunRecord
     cells: Sequence[CellResult]
 
     @property
@@ -121,7 +122,11 @@ class Evidence:
 def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
     """The newest run of each part that has cells, whichever commit measured it."""
     states = [state_of(part, store, same_program=False) for part in parts]
-    return [Evidence(state, store.cells(state.record.run_id)) for state in states if state.cells]
+    return [
+        Evidence(state, state.record, store.cells(state.record.run_id))
+        for state in states
+        if state.record is not None and state.cells
+    ]
 
 
 def record_of(found: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
@@ -170,7 +175,7 @@ def read(file: Path) -> Record:
 
 def _judged(found: Evidence) -> Iterable[JudgedClaim]:
     part, cells = found.part, found.cells
-    form = Plan.from_json(found.state.record.plan).form
+    form = Plan.from_json(found.run.plan).form
     for claim in check_claims(part.scenario.claims, cells, form):
         yield _judged_claim(claim, part, overall(cells))
 
@@ -205,7 +210,7 @@ def _is_untested(claim: JudgedClaim) -> bool:
 
 
 def _measured(found: Evidence) -> MeasuredPart:
-    part, run = found.part, found.state.record
+    part, run = found.part, found.run
     return MeasuredPart(
         name=part.name,
         paper=part.paper,

@@ -75,7 +75,8 @@ def _images(drawn: Mapping[tuple[str, str], Path], folder: Path) -> dict[tuple[s
         copy = folder / f"{part}-{name}.png"
         shutil.copyfile(path.with_suffix(".png"), copy)
         give_to_caller(copy)
-    return {tuple(path.stem.split("-", 1)): path for path in folder.glob("*.png")}
+    parted = ((path.stem.partition("-"), path) for path in folder.glob("*.png"))
+    return {(part, name): path for (part, _, name), path in parted}
 
 
 def _links(page: Page, folder: Path) -> dict[str, str]:

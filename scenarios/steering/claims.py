@@ -17,9 +17,9 @@ FAST_RECOVERY_MS = 1000.0
 """TCP itself leaves a dead path after timeouts that begin at 200 ms or more and double each time."""
 
 
-def steering_claims() -> list[ClaimCheck]:
+def steering_claims() -> tuple[ClaimCheck, ...]:
     """All claims of the scenario."""
-    return [
+    return (
         claim(
             "subflows over disjoint equal paths get the sum of them",
             f"at least {GAIN_PERCENT:g} % of four paths",
@@ -59,7 +59,7 @@ def steering_claims() -> list[ClaimCheck]:
                 ("a black hole, which no switch reports, is found, and the connection moved", "silence_black_hole"),
             )
         ),
-    ]
+    )
 
 
 def _point(policy: str, protocol: str) -> Point:

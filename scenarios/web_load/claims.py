@@ -66,10 +66,10 @@ _LITTLE = about(0, LITTLE_PERCENT)
 _TOO_SHORT = "the quick form is too short for a request to wait for its timeout: run --full"
 
 
-def mptcp_load_claims() -> list[ClaimCheck]:
+def mptcp_load_claims() -> tuple[ClaimCheck, ...]:
     """All claims of the paper, and what they mean for pages of any size."""
     claims = [*_growths(), *_errors_and_times(), *_differences(), *_ours()]
-    return [replace(each, check=partial(_of_one_set_up, check=each.check)) for each in claims]
+    return tuple(replace(each, check=partial(_of_one_set_up, check=each.check)) for each in claims)
 
 
 def _growths() -> Iterable[ClaimCheck]:
@@ -176,8 +176,8 @@ def _at_highest(evidence: Evidence) -> str:
 
 def _allowed(at_load: Evidence) -> float:
     """The requests per second of a run that ends with its schedule: the last student's session follows the ramp."""
-    (load,) = at_load.tried("load")
-    return float(load) * at_load.mean("ramp") / at_load.mean("schedule")
+    (load,) = at_load.numbers("load")
+    return load * at_load.mean("ramp") / at_load.mean("schedule")
 
 
 def _by_page_size(evidence: Evidence) -> str:
@@ -235,7 +235,7 @@ def _rank_with_load(of_tcp: Evidence) -> tuple[float, int]:
 
 def _run_time(evidence: Evidence) -> Outcome:
     _, highest = extremes(evidence, "tcp", "mptcp")
-    mptcp = {load: evidence.where(protocol="mptcp", load=load) for load in evidence.tried("load")}
+    mptcp = {load: evidence.where(protocol="mptcp", load=load) for load in evidence.numbers("load")}
     punctual = _judged_late(mptcp, "MPTCP", lambda allowed_s: Range(most=allowed_s))
     tcp = {highest: evidence.where(protocol="tcp", load=highest)}
     late = _judged_late(tcp, "TCP", lambda allowed_s: Range(least=allowed_s))
@@ -283,12 +283,12 @@ def _late_s(evidence: Evidence) -> list[float]:
 
 def _at_each(evidence: Evidence) -> dict[str, Found]:
     extremes(evidence, "tcp", "mptcp")
-    return _advantages(evidence, evidence.tried("load"))
+    return _advantages(evidence, evidence.numbers("load"))
 
 
 def _at_lowest(evidence: Evidence) -> dict[str, Found]:
     _, highest = extremes(evidence, "tcp", "mptcp")
-    lowest = evidence.tried("load")[0]
+    lowest = evidence.numbers("load")[0]
     if lowest > LOW_SHARE * highest:
         raise InsufficientData(f"no load is low: the lowest is {lowest:g} requests/s")
     return _advantages(evidence, [lowest])
@@ -296,7 +296,7 @@ def _at_lowest(evidence: Evidence) -> dict[str, Found]:
 
 def _below_capacity(evidence: Evidence) -> dict[str, Found]:
     capacity = evidence.mean("path_capacity")
-    below = [load for load in evidence.tried("load") if load <= CAPACITY_SHARE * capacity]
+    below = [load for load in evidence.numbers("load") if load <= CAPACITY_SHARE * capacity]
     if not below:
         raise InsufficientData(f"no load is below the capacity of one path ({capacity:.0f} requests/s)")
     return _advantages(evidence, below)
@@ -312,7 +312,7 @@ def _capacity(evidence: Evidence) -> str:
 
 def _up_to_capacity(evidence: Evidence) -> Outcome:
     capacity = evidence.mean("path_capacity")
-    above = [load for load in evidence.tried("load") if load > capacity]
+    above = [load for load in evidence.numbers("load") if load > capacity]
     if not above:
         raise InsufficientData(f"no load is above the capacity of one path ({capacity:.0f} requests/s)")
     highest = above[-1]

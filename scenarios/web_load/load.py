@@ -47,8 +47,9 @@ class WebLoad:
             mptcp=self._set_up.is_mptcp,
             **{name: settings[name] for name in ("pace_s", "connect_timeout_s", "response_timeout_s")},
         )
-        how = {"folder": run.folder / "jmeter", "watch": self._watch, "generators": self._generators()}
-        load_run = jmeter.run(client, address, **how)
+        load_run = jmeter.run(
+            client, address, folder=run.folder / "jmeter", watch=self._watch, generators=self._generators()
+        )
         run.watch.set_load_interval(load_run.started_at_s, load_run.ended_at_s)
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())

@@ -58,7 +58,7 @@ def effects(cells: Sequence[CellResult]) -> Iterator[Effect]:
 
 
 def study_figure(
-    cells: Sequence[CellResult], metric: str, looks: Mapping[str, Look], title: str, y_label: str
+    cells: Sequence[CellResult], metric: str, looks: Mapping[ParameterValue, Look], title: str, y_label: str
 ) -> Figure | None:
     """A metric by each value of each factor, in a plot for each load; None if no factor varies."""
     cells = [cell for cell in cells if metric in cell.measurement.metrics]
@@ -79,7 +79,7 @@ def study_figure(
     return stacked_bars(panels, cells, title=title, x_label="", y_label=y_label, height_in=height_in)
 
 
-def _bars(cells: Sequence[CellResult], metric: str, looks: Mapping[str, Look]) -> list[Bar | None]:
+def _bars(cells: Sequence[CellResult], metric: str, looks: Mapping[ParameterValue, Look]) -> list[Bar | None]:
     means = {summary.parameters["protocol"]: summary for summary in summarise(cells, metric, ["protocol"])}
     return [mean_bar(means[protocol], look) if protocol in means else None for protocol, look in looks.items()]
 
@@ -93,7 +93,7 @@ def _others_as_usual(cells: Sequence[CellResult], factor: str) -> list[CellResul
 def _usual(factor: str, values: Sequence[ParameterValue]) -> ParameterValue:
     """The default of a factor if it was measured, else its first value."""
     default = next((each.default for each in FACTORS if each.name == factor), None)
-    return default if default in values else values[0]
+    return default if default is not None and default in values else values[0]
 
 
 def _rates(cells: Sequence[CellResult]) -> list[float]:
