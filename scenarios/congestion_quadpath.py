@@ -52,7 +52,7 @@ def _number_of_paths(word: str) -> int:
 
 
 def _most_paths(draw: Draw) -> Draw:
-    """A figure of the cells with the most paths; another one shows how these differ from those with fewer."""
+    """Restricts a figure to the cells with the most paths; `_by_paths` compares these with the others."""
 
     def drawn(cells: Sequence[CellResult]) -> Figure | None:
         most = max((int(cell.cell.parameters["paths"]) for cell in cells), default=0)
@@ -62,7 +62,7 @@ def _most_paths(draw: Draw) -> Draw:
 
 
 def _by_paths(draw: Draw) -> Draw:
-    """A figure of runs with several numbers of paths, by the first algorithm of the paper."""
+    """Restricts a figure to the paper's first algorithm, in runs with several numbers of paths."""
 
     def drawn(cells: Sequence[CellResult]) -> Figure | None:
         of_one = [cell for cell in cells if cell.cell.parameters["congestion_control"] == PAPERS[0]]

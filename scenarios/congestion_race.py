@@ -26,7 +26,7 @@ from topologies.links.texts import short_link
 
 DEFAULT_ALGORITHMS = "cubic,bbr,vegas"
 HEAD_START = 0.25
-"""The share of the time after which the second flow begins: it has to find its place beside one that has the link."""
+"""Fraction of the time after which the second flow begins, and has to compete with one that has the whole link."""
 
 INTERVAL_S = 0.01
 
@@ -73,7 +73,7 @@ class _Race:
 
 
 def _measurement(traces: Sequence[FlowTrace], begin_s: float, seconds: float, link: LinkSpec) -> Measurement:
-    """The metrics of the first flow, and of both, from the moment at which the second begins."""
+    """Returns the metrics of the first flow, and of both, from the start of the second on."""
     since_s = seconds * HEAD_START
     rates = [throughput(trace, begin_s, seconds) for trace in traces]
     until_s = min(trace.times_s[-1] for trace in traces) - begin_s
@@ -115,7 +115,7 @@ def _retransmitted_percent(trace: FlowTrace) -> float:
 
 
 def _sources(text: str) -> dict[str, str]:
-    """For each algorithm its name, or its C file with the whole path, so that a resumed run finds it."""
+    """Reads the algorithms: the name of each, or the full path of its C file, so that a resumed run finds it."""
     by_name: dict[str, str] = {}
     for source in comma_separated(text):
         name = congestion.name_of(source)

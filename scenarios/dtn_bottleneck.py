@@ -38,7 +38,7 @@ def _goodput(cells: Sequence[CellResult]) -> Figure | None:
 
 
 def _ordered(evidence: Evidence) -> dict[str, Found]:
-    """The change of the goodput with each larger bandwidth, at each file size; all of the paper's four are needed."""
+    """Returns the change of the goodput with each larger bandwidth, at each file size; needs all four of the paper."""
     evidence.tried("bandwidth_mbps", least=len(PAPER_MBPS))
     return {
         name: step
@@ -48,7 +48,7 @@ def _ordered(evidence: Evidence) -> dict[str, Found]:
 
 
 def _shares(evidence: Evidence) -> dict[str, Found]:
-    """The goodput as a share of the most payload in per cent, for the largest files: slow start matters least there."""
+    """Returns the goodput in per cent of the maximum payload rate, for the largest files, where slow start is short."""
     size = evidence.tried("size_mb")[-1]
     return {
         f"{rate} Mbit/s": level(

@@ -19,11 +19,11 @@ from topologies.links.spec import LinkSpec
 
 SMALL, LARGE = 1500, 9000
 EQUIVALENT_PERCENT = 25.0
-"""What "equivalent" may be: within a quarter, because the two mechanisms differ."""
+"""Tolerance of "equivalent": a quarter, because the two mechanisms differ."""
 
 
 def _against_large(evidence: Evidence, *, with_loss: bool, streams: Sequence[int]) -> dict[str, Found]:
-    """How far some numbers of streams of small segments are from one of large ones, at each loss."""
+    """Returns the change from one stream of large segments to several of small ones, at each loss."""
     losses = [loss for loss in evidence.tried("loss") if (loss not in ("0", "0%")) == with_loss]
     if not losses:
         raise InsufficientData(f"nothing was measured {'with' if with_loss else 'without'} loss")

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 BUFFER_KIB, LARGE_BUFFER_KIB = 2048, 4096
 _USUAL = {"traffic": CROSS, "buffer_kib": (BUFFER_KIB, None)}
-"""Beside cross traffic, as in the paper. Earlier runs have no other buffer, and do not name it."""
+"""Parameters of the paper's cells: with cross traffic, and the usual buffer, which runs of earlier versions lack."""
 
 
 def _more_streams(evidence: Evidence, pairs: Sequence[tuple[int, int]]) -> dict[str, Found]:
-    """The change of the goodput from few streams to many, at each file size."""
+    """Returns the change of the goodput from few streams to many, at each file size."""
     return {
         f"{few} to {many} streams, {size} MB": change(
             evidence,
@@ -48,7 +48,7 @@ def _sizes(evidence: Evidence) -> dict[str, Found]:
 
 
 def _larger_buffer(evidence: Evidence) -> dict[str, Found]:
-    """The change of the goodput with the larger buffer, for each number of streams and file size."""
+    """Returns the change of the goodput with the larger buffer, for each number of streams and file size."""
     if not evidence.where(buffer_kib=LARGE_BUFFER_KIB).cells:
         raise InsufficientData(f"a buffer of {LARGE_BUFFER_KIB} KiB was not measured: --full")
     return {
@@ -64,7 +64,7 @@ def _larger_buffer(evidence: Evidence) -> dict[str, Found]:
 
 
 def _with_buffer(cells: Sequence[CellResult], *, buffer_kib: int, draw: Draw) -> Figure | None:
-    """A figure of the cells with one buffer; cells that do not name it have the usual one."""
+    """Draws the cells with one buffer; cells without the parameter have the usual one."""
     return draw([cell for cell in cells if cell.cell.parameters.get("buffer_kib", BUFFER_KIB) == buffer_kib])
 
 
@@ -99,7 +99,7 @@ class DtnStreams(DtnTransfer):
         Axis("buffer_kib", (BUFFER_KIB,), (BUFFER_KIB, LARGE_BUFFER_KIB)),
     )
     options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
-    buffer_kib = BUFFER_KIB  # of a resumed run that does not name it
+    buffer_kib = BUFFER_KIB  # for a resumed run without this parameter
     figures = Figures(
         fig5_streams=_curves(BUFFER_KIB),
         fig5_streams_large_buffer=_curves(LARGE_BUFFER_KIB),

@@ -11,14 +11,14 @@ from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import goodput_curves
 
 BEST_KIB = 128
-"""The window with which the paper measured most."""
+"""Window with the highest throughput in the paper."""
 
 _ALONE = (ISOLATED, None)
-"""Earlier runs have no other traffic, and do not name it."""
+"""Values of `traffic` without cross traffic; runs of earlier versions do not have the parameter."""
 
 
 def _agreement(evidence: Evidence) -> dict[str, Found]:
-    """How far the probe is above iperf3 at each window."""
+    """Returns the difference of the probe from iperf3 at each window."""
     probe, iperf3 = ({"tool": tool, "traffic": _ALONE} for tool in TOOLS)
     return {
         f"{window} KiB": change(evidence, "goodput", {**iperf3, "window_kib": window}, {**probe, "window_kib": window})
@@ -27,7 +27,7 @@ def _agreement(evidence: Evidence) -> dict[str, Found]:
 
 
 def _against_best(evidence: Evidence, *, larger: bool, traffic: object) -> dict[str, Found]:
-    """How far the throughput with each larger, or smaller, window is from that with the paper's best one."""
+    """Returns the change from the paper's best window to each larger, or each smaller, one."""
     if traffic == CROSS and not evidence.where(traffic=CROSS).cells:
         raise InsufficientData(f"traffic={CROSS} was not measured: --full")
     tried = evidence.numbers("window_kib")

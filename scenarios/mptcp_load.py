@@ -33,7 +33,7 @@ from topologies.web_service import DATABASE, WEB
 
 
 def _duration(option: str, what: str, quick: str, full: str | None = None, least_s: float = 0.0) -> Setting:
-    """A setting in seconds."""
+    """Returns a setting in seconds."""
 
     def read(text: str) -> float:
         seconds = parse_duration(text, option)
@@ -58,7 +58,7 @@ class MptcpLoad(Scenario):
     over the ramp-up time, so a shorter ramp is a higher load (500 to 800 requests/s; 50 for a really low one). Plain
     TCP uses plane a, MPTCP uses both.
 
-    The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper beside the
+    The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper with the
     measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
     three repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
 

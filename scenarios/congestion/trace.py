@@ -107,7 +107,7 @@ def _as_json(cell: CellResult) -> dict[str, Any]:
 
 
 def _figure(cell: CellResult, link: LinkSpec) -> Figure:
-    """Window and threshold, round trip, and pacing rate, one below the other."""
+    """Draws window and threshold, round trip, and pacing rate, one below the other."""
     series, name = cell.measurement.series, cell.cell.parameters["congestion_control"]
     panels = (
         ("window (segments)", "cwnd", style.BLUE, 1.0),

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 KIB, MB = 1024, 1_000_000
 KERNEL_DEFAULT = "default"
-"""A value of `buffer_kib`: no buffer is set, and the kernel sizes it as far as one that nobody has tuned does."""
+"""Value of `buffer_kib` that sets no buffer: the kernel sizes it, up to the limits of an untuned system."""
 
-_AUTOMATIC_KIB = 2048  # what such a kernel comes to, roughly
+_AUTOMATIC_KIB = 2048  # the size that an untuned kernel reaches, roughly
 
 
 class DtnTransfer(Scenario):
@@ -46,12 +46,12 @@ class DtnTransfer(Scenario):
     starting_s = 6.0
     options: tuple[Setting, ...] = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
     buffer_kib: int | None = None
-    """Of each socket that receives, unless it is a parameter."""
+    """Buffer of each receiving socket, unless it is a parameter; None leaves it to the kernel."""
     source, target = SOURCE, TARGET
-    """The host that has the file, and the one that downloads it."""
+    """Hosts that have the file, and download it."""
 
     def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        """What is transferred in a cell."""
+        """Returns the transfer of a cell."""
         streams = int(cell.parameters.get("streams", 1))
         if "seconds" in plan.settings:
             return TransferSpec(streams=streams, time_limit_s=float(plan.settings["seconds"]), route=False)
@@ -65,18 +65,18 @@ class DtnTransfer(Scenario):
         )
 
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
-        """The bottleneck of a cell."""
+        """Returns the bottleneck of a cell."""
         return short_link(plan.settings["link"], "--link")
 
     def pair_options(self, cell: Cell) -> Mapping[str, Any]:
-        """Arguments for the DtnPair: the two hosts are joined by the bottleneck alone, unless traffic may cross it."""
+        """Returns arguments for the DtnPair: the bottleneck alone joins the hosts, unless there is cross traffic."""
         tuned = {"tuned": cell.parameters.get("buffer_kib") != KERNEL_DEFAULT}
         if "traffic" not in cell.parameters:
             return {"switched": False, **tuned}
         return {"cross_traffic": int(cell.parameters["traffic"] == cross_traffic.CROSS), **tuned}
 
     def transferred(self, run: RunningCell) -> Measurement:
-        """The transfer of a cell, beside whatever traffic crosses its path."""
+        """Runs the transfer of a cell; any cross traffic is running already."""
         source, spec = run.testbed.host(self.source), self.transfer(run.cell, run.plan)
         reach = source.address()
         address = "0.0.0.0" if spec.mptcp else reach  # further subflows come to the other addresses
@@ -95,7 +95,7 @@ class DtnTransfer(Scenario):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        with cross_traffic.beside(run):
+        with cross_traffic.applied(run):
             return self.transferred(run)
 
     @override
@@ -115,7 +115,7 @@ class DtnTransfer(Scenario):
 
 
 def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **chart: Any) -> Draw:
-    """A figure of goodput in Mbit/s, by `results.figures.charts.curves`; `{}` in a title is the value of `panels`."""
+    """Returns a figure of goodput in Mbit/s by `charts.curves`; `{}` in `panel_title` is the value of `panels`."""
 
     def draw(cells: Sequence[CellResult]) -> Figure | None:
         titles = {value: panel_title.format(value) for (value,) in group(cells, (panels,))} if panels else {}

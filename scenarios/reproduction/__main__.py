@@ -132,7 +132,7 @@ def _check(later: Record, wanted: Sequence[Part]) -> int:
 
 
 def _of_parts(record: Record, wanted: Sequence[Part]) -> Record:
-    """The claims of some parts; of all, also of parts that there are no more, if all are wanted."""
+    """Restricts a record to some parts; if all are wanted, it keeps parts that no longer exist too."""
     names = {part.name for part in wanted}
     if len(names) == len(PARTS):
         return record

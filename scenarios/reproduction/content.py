@@ -1,4 +1,4 @@
-"""What the record's page shows, ready for its templates: texts, and no markup."""
+"""The content of the record's page, ready for its templates: texts without markup."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class FigurePage:
     """A figure of a paper, beside ours.
 
     Attributes:
-        rows: what it is, the paper's value, and what was measured.
+        rows: the quantity, the paper's value, and the measured one.
         drawn: the files of our figures.
     """
 
@@ -49,7 +49,7 @@ class Page:
     """The whole page.
 
     Attributes:
-        made: when the measurements were made, at which commit, and on which machine.
+        made: date, commit and machine of the measurements.
         missing: the parts that the record does not have, or not all of.
     """
 
@@ -62,7 +62,7 @@ class Page:
 def page_of(
     record: Record, papers: Sequence[Paper], drawn: Mapping[tuple[str, str], Path], all_parts: Sequence[str]
 ) -> Page:
-    """The page of a record; `drawn` are our figures, by part and name."""
+    """Builds the page of a record; `drawn` are our figures, by part and name."""
     shown = [_paper_page(paper, record, drawn) for paper in papers]
     return Page(
         counts=counts(record.claims),
@@ -73,7 +73,7 @@ def page_of(
 
 
 def counts(claims: Sequence[JudgedClaim]) -> str:
-    """How many claims have each verdict."""
+    """Returns the number of claims with each verdict, as text."""
     return verdict_counts(claim.verdict for claim in claims)
 
 
@@ -102,7 +102,7 @@ def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Pa
 
 
 def measured_figures(papers: Sequence[Paper], found: Sequence[Evidence]) -> list[MeasuredFigure]:
-    """The values of all figures whose parts have cells."""
+    """Returns the values of all figures whose parts have cells."""
     cells = {each.part.name: each.cells for each in found}
     return [
         MeasuredFigure(
@@ -117,7 +117,7 @@ def measured_figures(papers: Sequence[Paper], found: Sequence[Evidence]) -> list
 
 
 def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> str:
-    """What was measured in the cells of a value, as text with its interval and unit."""
+    """Returns the measured counterpart of a value, as text with its interval and unit."""
     metric = value.metric or figure.metric
     if value.where is None:
         return _NOTHING
@@ -132,7 +132,7 @@ def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> 
 
 
 def _values(cells: Sequence[CellResult], where: Point, metric: str) -> list[float]:
-    """A metric of the usable cells with some parameters."""
+    """Returns a metric of the usable cells with some parameters."""
     return [
         cell.measurement.metrics[metric].value
         for cell in usable(cells)
@@ -150,7 +150,7 @@ def _text(estimate: Estimate, form: str, unit: str) -> str:
 
 
 def draw(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
-    """Draws each of our figures that a paper's figure names into its run's folder; the SVG files by part and name."""
+    """Draws our figures that a paper's figure names, each in its run's folder; returns the SVGs by part and name."""
     files = {}
     for each in found:
         wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}
@@ -162,7 +162,7 @@ def draw(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> di
 
 
 def _made(record: Record) -> list[str]:
-    """Where and when the parts were measured: a line for each machine and commit."""
+    """Returns where and when the parts were measured: a line for each machine and commit."""
     lines: dict[str, list[str]] = {}
     for part in record.parts:
         machine = part.machine

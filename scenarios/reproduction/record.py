@@ -1,4 +1,4 @@
-"""The record of a reproduction: the verdict on each claim, what it is based on, and where that was measured."""
+"""The record of a reproduction: the verdict on each claim, its evidence, and where that was measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -27,10 +27,10 @@ class MeasuredPart:
     """A part's run.
 
     Attributes:
-        command: that repeats it by itself.
+        command: the command that repeats it by itself.
         certificate: the verdict on its cells, with reasons.
-        cells, planned: how many were measured, of how many.
-        commit: of the program that measured it; empty if it is unknown.
+        cells, planned: number of measured and of planned cells.
+        commit: the measuring program's commit; empty if it is unknown.
         machine: where it was measured.
     """
 
@@ -51,12 +51,12 @@ class MeasuredPart:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of a paper, beside what a part measured.
+    """A claim of a paper, with the measured value.
 
     Attributes:
         stated: the paper's value.
-        measured: with its 95 % interval; empty if it was not tested.
-        part: by which it was judged.
+        measured: the measured value with its 95 % interval; empty if the claim was not tested.
+        part: the part whose cells decided it.
         certificate: the verdict on that part's cells.
     """
 
@@ -73,7 +73,7 @@ class JudgedClaim:
 
     @property
     def name(self) -> tuple[str, str]:
-        """What the claim is found by in another record."""
+        """The key that identifies the claim in another record."""
         return self.scenario, self.claim
 
 
@@ -83,7 +83,7 @@ class MeasuredFigure:
 
     Attributes:
         number: of the figure in its paper.
-        rows: what it is, the paper's value, and what was measured.
+        rows: the quantity, the paper's value, and the measured one.
     """
 
     part: str
@@ -93,7 +93,7 @@ class MeasuredFigure:
 
 @dataclass(frozen=True)
 class Record:
-    """All that was measured."""
+    """The whole record."""
 
     format: int
     parts: tuple[MeasuredPart, ...]
@@ -101,7 +101,7 @@ class Record:
     figures: tuple[MeasuredFigure, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The record as JSON values, for `read`."""
+        """Returns the record as JSON values, for `read`."""
         return asdict(self)
 
 
@@ -115,12 +115,12 @@ class Evidence:
 
     @property
     def part(self) -> Part:
-        """Whose run it is."""
+        """The part that was run."""
         return self.state.part
 
 
 def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
-    """The newest run of each part that has cells, whichever commit measured it."""
+    """Returns the newest run of each part that has cells, whichever commit measured it."""
     states = [state_of(part, store, same_program=False) for part in parts]
     return [
         Evidence(state, state.record, store.cells(state.record.run_id))
@@ -130,16 +130,16 @@ def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
 
 
 def record_of(found: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
-    """The record of some runs; all claims are judged anew, from their cells."""
+    """Makes the record of some runs; all claims are judged anew, from their cells."""
     claims = _each_once(claim for each in found for claim in _judged(each))
     return Record(FORMAT, tuple(map(_measured, found)), claims, tuple(figures))
 
 
 def merged(earlier: Record, later: Record, order: Sequence[str]) -> Record:
-    """An earlier record in which the parts that were measured later are replaced.
+    """Merges two records: parts of the later one replace those of the earlier one.
 
     Args:
-        order: the names of all parts; what the earlier record has of others is left out.
+        order: the names of all parts; any others in the earlier record are dropped.
     """
     newer = {part.name for part in later.parts}
 
@@ -159,7 +159,7 @@ def read(file: Path) -> Record:
     """Reads a record.
 
     Raises:
-        UsageError: there is none, or it is not one of this version.
+        UsageError: there is none, or it has the format of another version.
     """
     try:
         record = TypeAdapter(Record).validate_json(file.read_bytes())
@@ -196,7 +196,7 @@ def _judged_claim(claim: Claim, part: Part, certificate: Verdict) -> JudgedClaim
 
 
 def _each_once(claims: Iterable[JudgedClaim]) -> tuple[JudgedClaim, ...]:
-    """Each claim by the first part that tested it, or else by the first."""
+    """Returns each claim once: as judged by the first part that tested it, or else by the first part."""
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for claim in claims:
         earlier = chosen.get(claim.name)

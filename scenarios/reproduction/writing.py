@@ -17,7 +17,7 @@ from scenarios.reproduction.record import Evidence, Record, merged, read, record
 
 NAME = "reproduction"
 COMMITTED = PROJECT / "docs" / f"{NAME}.json"
-"""The record that a new run is compared with."""
+"""Record with which a new run is compared."""
 
 
 def write(found: Sequence[Evidence], store: Store, folder: Path, wanted: Sequence[str]) -> list[Path]:
@@ -69,7 +69,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _images(drawn: Mapping[tuple[str, str], Path], folder: Path) -> dict[tuple[str, str], Path]:
-    """Copies figures as PNG into a folder; returns all that are there, by part and name."""
+    """Copies figures as PNG into a folder; returns all figures of the folder, by part and name."""
     make_folder(folder)
     for (part, name), path in drawn.items():
         copy = folder / f"{part}-{name}.png"
@@ -80,6 +80,6 @@ def _images(drawn: Mapping[tuple[str, str], Path], folder: Path) -> dict[tuple[s
 
 
 def _links(page: Page, folder: Path) -> dict[str, str]:
-    """The addresses of files of the project, as the page in a folder refers to them."""
+    """Returns the links to the project's files, relative to the page's folder."""
     files = ["docs/results.md#claims", *(each.see for paper in page.papers for each in paper.learnt)]
     return {file: os.path.relpath(PROJECT / file, folder) for file in files}

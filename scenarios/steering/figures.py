@@ -29,7 +29,7 @@ _PATHS = {
 
 
 def steering_figures(networks: Iterable[str]) -> Figures:
-    """Each figure by its name, for some values of the parameter `paths`."""
+    """Returns each figure by its name, for some values of the parameter `paths`."""
     drawn: dict[str, Draw] = {}
     for network in networks:
         titled = {

@@ -43,7 +43,7 @@ _MEGA = 1e-6
 
 
 def mptcp_load_figures() -> Figures:
-    """Each figure by its name: the paper's in its order, or those of a study."""
+    """Returns each figure by its name: the paper's in its order, then those of a study."""
     papers: Figures = {
         "fig2_throughput": _fig2_throughput,
         "fig3_throughput_between_hosts": _fig3_by_path,
