@@ -120,9 +120,9 @@ def _sources(text: str) -> dict[str, str]:
     for source in comma_separated(text):
         name = congestion.name_of(source)
         if name in by_name:
-            raise UsageError(f"--algorithm: there are two called {name!r}")
+            raise UsageError(f"--algorithm: {name!r} is given twice")
         if name == NOBODY:
-            raise UsageError(f"--algorithm: {NOBODY!r} stands for no second flow")
+            raise UsageError(f"--algorithm: {NOBODY!r} is reserved for races without a second flow")
         by_name[name] = str(Path(source).resolve()) if sources.is_file(source) else source
     if not by_name:
         raise UsageError(f"--algorithm: cannot read {text!r}", "accepted form: mine.bpf.c,cubic,bbr")
@@ -157,7 +157,14 @@ class CongestionRace(Scenario):
     )
     programs = ("ss",)
     options = (
-        Setting("--algorithm", "names or C files", DEFAULT_ALGORITHMS, name="given", metavar="A,B,...", read=_sources),
+        Setting(
+            "--algorithm",
+            "names or C files of congestion controls",
+            DEFAULT_ALGORITHMS,
+            name="given",
+            metavar="A,B,...",
+            read=_sources,
+        ),
         link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
         Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", read=at_least("--seconds", 4)),
     )

@@ -77,7 +77,7 @@ class DtnBottleneck(DtnTransfer):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--delay", "of the bottleneck, one way", "15ms"),
+        Setting("--delay", "one-way delay of the bottleneck", "15ms"),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (

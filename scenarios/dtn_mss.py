@@ -56,12 +56,12 @@ class DtnMss(DtnTransfer):
     axes = (
         Axis("mtu", (SMALL, LARGE)),
         Axis("streams", (1, 6), (1, 2, 4, 6, 8)),
-        Axis("loss", ("0", "0.01%"), option="--loss", help="of packets"),
+        Axis("loss", ("0", "0.01%"), option="--loss", help="loss rates of packets"),
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--bandwidth", "of the path", "500Mbit"),
-        Setting("--delay", "of the path, one way", "15ms"),
+        Setting("--bandwidth", "bandwidth of the path", "500Mbit"),
+        Setting("--delay", "one-way delay of the path", "15ms"),
         Setting("--seconds", "length of each transfer", 6),
     )
     figures = Figures(

@@ -44,9 +44,9 @@ def _duration(option: str, what: str, quick: str, full: str | None = None, least
     return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
 
 
-_THREADS = Setting("--threads", "most students", 500, 4000, metavar="N", read=at_least("--threads", 1))
+_THREADS = Setting("--threads", "maximum number of students", 500, 4000, metavar="N", read=at_least("--threads", 1))
 _LONGEST_RAMP = _duration(
-    "--longest-ramp", "over which students arrive; a load that is lower has fewer students", "20s", "160s", 0.001
+    "--longest-ramp", "maximum ramp-up time; lower loads have fewer students", "20s", "160s", 0.001
 )
 
 
@@ -100,8 +100,8 @@ class MptcpLoad(Scenario):
         _THREADS,
         _LONGEST_RAMP,
         _duration("--pace", "time between a student's requests, if they are answered", "50ms"),
-        _duration("--connect-timeout", "of a student's connection", "5s", least_s=0.001),
-        _duration("--response-timeout", "of a request", "5s", least_s=0.001),
+        _duration("--connect-timeout", "timeout of a student's connection", "5s", least_s=0.001),
+        _duration("--response-timeout", "timeout of a request", "5s", least_s=0.001),
     )
     factors = FACTORS
     figures = mptcp_load_figures()

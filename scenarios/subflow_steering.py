@@ -41,7 +41,7 @@ SETTLED_S, FAILURE_S, RECOVERY_S = 1.5, 2.5, 2.5
 _LEAD_NS = 50_000_000
 
 
-class _Course:
+class _LoadPhases:
     """The phases of a load: steady; the busiest path is cut and restored; the busiest path becomes a black hole."""
 
     def __init__(self, run: RunningCell) -> None:
@@ -166,7 +166,7 @@ class SubflowSteering(Scenario):
             (NO_POLICY, "single", "ecmp", "disjoint", "least-loaded"),
             (NO_POLICY, *POLICIES),
             option="--policies",
-            help="of the controller",
+            help="policies of the controller",
             check=one_of("--policies", (NO_POLICY, *POLICIES)),
         ),
         Axis("protocol", ("tcp", "mptcp")),
@@ -174,7 +174,12 @@ class SubflowSteering(Scenario):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--seconds", "of steady load before the failures", 4.0, read=at_least("--seconds", SETTLED_S + 1)),
+        Setting(
+            "--seconds",
+            "duration of the steady load before the failures",
+            4.0,
+            read=at_least("--seconds", SETTLED_S + 1),
+        ),
     )
     figures = steering_figures(PATHS)
     claims = steering_claims()
@@ -210,17 +215,17 @@ class SubflowSteering(Scenario):
     def load(self, run: RunningCell) -> Measurement:
         client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
         is_mptcp, flows = run.cell.parameters["protocol"] == "mptcp", int(run.cell.parameters["flows"])
-        course = _Course(run)
+        phases = _LoadPhases(run)
         with StreamServer(server, run.folder, mptcp=is_mptcp, on_listening=congestion_control.set_on_listeners):
-            probe = Stream(seconds=course.length_s, connections=1 if is_mptcp else flows, mptcp=is_mptcp)
+            probe = Stream(seconds=phases.length_s, connections=1 if is_mptcp else flows, mptcp=is_mptcp)
             run.progress(0.3, "short connections")
             first_byte = median(probe.first_byte_ms(client, server.address(), 10))
             run.watch.start_events()
-            stream = probe.run(client, server.address(), watch=course.proceed, on_start=course.begin)
+            stream = probe.run(client, server.address(), watch=phases.proceed, on_start=phases.begin)
             if is_mptcp and flows > 1:
                 mptcp.require_mptcp(CLIENT, {}, mptcp.read_counters(client))
         metric = Metric(first_byte.value, "ms", first_byte.low, first_byte.high)
-        return course.measurement(stream).merged(Measurement({"first_byte": metric}))
+        return phases.measurement(stream).merged(Measurement({"first_byte": metric}))
 
 
 if __name__ == "__main__":

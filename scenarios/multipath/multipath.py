@@ -38,16 +38,16 @@ _UDP_LOAD = 0.9
 
 def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None = None) -> list[Setting]:
     """Returns the options `--seconds` and, where files are downloaded, `--size`, for the quick and the full form."""
-    settings = [Setting("--seconds", "of iperf3, after the warm-up", *seconds, read=at_least("--seconds", 1))]
+    settings = [Setting("--seconds", "duration of iperf3 after its warm-up", *seconds, read=at_least("--seconds", 1))]
     if size_mb is not None:
-        what = "of the file in MB; 0: no download"
+        what = "size of the downloaded file in MB; 0: no download"
         settings.append(Setting("--size", what, *size_mb, "size_mb", metavar="MB", read=at_least("--size", 0)))
     return settings
 
 
 def udp_setting(seconds: tuple[int, int]) -> Setting:
     """Returns the option `--udp`, for the quick and the full form."""
-    what = "seconds of UDP through a tunnel; 0: none"
+    what = "duration of UDP through a tunnel in s; 0: none"
     return Setting("--udp", what, *seconds, "udp_s", metavar="SECONDS", read=at_least("--udp", 0))
 
 

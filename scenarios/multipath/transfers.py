@@ -188,4 +188,6 @@ def _write(file: Path, size_bytes: int) -> None:
             for at in range(0, size_bytes, _PIECE_BYTES):
                 written.write(piece[: size_bytes - at])
     except OSError as error:
-        raise MeasurementFailed(f"no file of {size_bytes} bytes: {error}", "choose a smaller one: --size") from error
+        raise MeasurementFailed(
+            f"cannot write a file of {size_bytes} bytes: {error}", "choose a smaller --size"
+        ) from error

@@ -101,9 +101,9 @@ def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Pa
     )
 
 
-def measured_figures(papers: Sequence[Paper], found: Sequence[Evidence]) -> list[MeasuredFigure]:
+def measured_figures(papers: Sequence[Paper], evidence: Sequence[Evidence]) -> list[MeasuredFigure]:
     """Returns the values of all figures whose parts have cells."""
-    cells = {each.part.name: each.cells for each in found}
+    cells = {each.part.name: each.cells for each in evidence}
     return [
         MeasuredFigure(
             figure.part,
@@ -121,14 +121,14 @@ def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> 
     metric = value.metric or figure.metric
     if value.where is None:
         return _NOTHING
-    found = _values(cells, value.where, metric)
+    values = _values(cells, value.where, metric)
     if value.against is not None:
         before = _values(cells, value.against, metric)
-        usable_pair = bool(found and before) and sum(found) > 0 and sum(before) > 0
-        return _text(growth_percent(before, found), "{:+.1f}", figure.unit) if usable_pair else _NOT_MEASURED
-    if not found:
+        usable_pair = bool(values and before) and sum(values) > 0 and sum(before) > 0
+        return _text(growth_percent(before, values), "{:+.1f}", figure.unit) if usable_pair else _NOT_MEASURED
+    if not values:
         return _NOT_MEASURED
-    return _text(mean([figure.scale * each for each in found]), "", figure.unit)
+    return _text(mean([figure.scale * each for each in values]), "", figure.unit)
 
 
 def _values(cells: Sequence[CellResult], where: Point, metric: str) -> list[float]:
@@ -149,10 +149,10 @@ def _text(estimate: Estimate, form: str, unit: str) -> str:
     return f"{value} {unit} ({bounds[0]} to {bounds[1]})" if None not in bounds else f"{value} {unit} (one repetition)"
 
 
-def draw(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
+def draw(papers: Sequence[Paper], evidence: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
     """Draws our figures that a paper's figure names, each in its run's folder; returns the SVGs by part and name."""
     files = {}
-    for each in found:
+    for each in evidence:
         wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}
         figures = {name: draw for name, draw in each.part.scenario.figures.items() if name in wanted}
         for path in draw_figures(figures, each.cells, store.artifacts(each.run.run_id)):

@@ -55,7 +55,7 @@ def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> S
         return state
     for record in reversed(store.runs(part.scenario.name)):
         stored = _plan_of(record)
-        if stored is None or not _is_of(plan, stored):
+        if stored is None or not _matches(plan, stored):
             continue
         if same_program and not is_same_program(record.environment):
             continue
@@ -86,13 +86,13 @@ def _plan_of(record: RunRecord) -> Plan | None:
         return None
 
 
-def _is_of(asked: Plan, stored: Plan) -> bool:
+def _matches(requested: Plan, stored: Plan) -> bool:
     """Tells whether a stored plan is the requested one, except for algorithms that the machine did not have."""
     name = "congestion_control"
     had = stored.axes.get(name, ())
-    if had and set(had) < set(asked.axes.get(name, ())):
-        asked = replace(asked, axes={**asked.axes, name: had})
-    return _text(asked) == _text(stored)
+    if had and set(had) < set(requested.axes.get(name, ())):
+        requested = replace(requested, axes={**requested.axes, name: had})
+    return _text(requested) == _text(stored)
 
 
 def _text(plan: Plan) -> str:

@@ -119,7 +119,7 @@ class Evidence:
         return self.state.part
 
 
-def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
+def newest_evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
     """Returns the newest run of each part that has cells, whichever commit measured it."""
     states = [state_of(part, store, same_program=False) for part in parts]
     return [
@@ -129,10 +129,10 @@ def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
     ]
 
 
-def record_of(found: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
+def record_of(evidence: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
     """Makes the record of some runs; all claims are judged anew, from their cells."""
-    claims = _each_once(claim for each in found for claim in _judged(each))
-    return Record(FORMAT, tuple(map(_measured, found)), claims, tuple(figures))
+    claims = _each_once(claim for each in evidence for claim in _judged(each))
+    return Record(FORMAT, tuple(map(_measured, evidence)), claims, tuple(figures))
 
 
 def merged(earlier: Record, later: Record, order: Sequence[str]) -> Record:
@@ -143,15 +143,16 @@ def merged(earlier: Record, later: Record, order: Sequence[str]) -> Record:
     """
     newer = {part.name for part in later.parts}
 
-    def both(kept: Iterable[_OfPart], new: Iterable[_OfPart], name: Callable[[_OfPart], str]) -> tuple[_OfPart, ...]:
-        found = [*(each for each in kept if name(each) not in newer), *new]
-        return tuple(sorted((each for each in found if name(each) in order), key=lambda each: order.index(name(each))))
+    def joined(kept: Iterable[_OfPart], new: Iterable[_OfPart], name: Callable[[_OfPart], str]) -> tuple[_OfPart, ...]:
+        either = [*(each for each in kept if name(each) not in newer), *new]
+        known = [each for each in either if name(each) in order]
+        return tuple(sorted(known, key=lambda each: order.index(name(each))))
 
     return Record(
         FORMAT,
-        both(earlier.parts, later.parts, lambda part: part.name),
-        _each_once(both(earlier.claims, later.claims, lambda claim: claim.part)),
-        both(earlier.figures, later.figures, lambda figure: figure.part),
+        joined(earlier.parts, later.parts, lambda part: part.name),
+        _each_once(joined(earlier.claims, later.claims, lambda claim: claim.part)),
+        joined(earlier.figures, later.figures, lambda figure: figure.part),
     )
 
 
@@ -173,9 +174,9 @@ def read(file: Path) -> Record:
     return record
 
 
-def _judged(found: Evidence) -> Iterable[JudgedClaim]:
-    part, cells = found.part, found.cells
-    form = Plan.from_json(found.run.plan).form
+def _judged(evidence: Evidence) -> Iterable[JudgedClaim]:
+    part, cells = evidence.part, evidence.cells
+    form = Plan.from_json(evidence.run.plan).form
     for claim in check_claims(part.scenario.claims, cells, form):
         yield _judged_claim(claim, part, overall(cells))
 
@@ -209,18 +210,18 @@ def _is_untested(claim: JudgedClaim) -> bool:
     return claim.verdict is ClaimVerdict.NOT_TESTED
 
 
-def _measured(found: Evidence) -> MeasuredPart:
-    part, run = found.part, found.run
+def _measured(evidence: Evidence) -> MeasuredPart:
+    part, run = evidence.part, evidence.run
     return MeasuredPart(
         name=part.name,
         paper=part.paper,
         command=part.command,
         run=run.run_id,
         clock=str(part.clock),
-        verdict=overall(found.cells),
-        certificate=badge_text(found.cells),
-        cells=found.state.cells,
-        planned=found.state.planned,
+        verdict=overall(evidence.cells),
+        certificate=badge_text(evidence.cells),
+        cells=evidence.state.cells,
+        planned=evidence.state.planned,
         started_at=run.started_at.isoformat(timespec="seconds"),
         ended_at=run.ended_at.isoformat(timespec="seconds") if run.ended_at and run.status is RunStatus.DONE else "",
         commit=str(run.environment.get("commit", "")),

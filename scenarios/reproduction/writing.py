@@ -20,7 +20,7 @@ COMMITTED = PROJECT / "docs" / f"{NAME}.json"
 """Record with which a new run is compared."""
 
 
-def write(found: Sequence[Evidence], store: Store, folder: Path, wanted: Sequence[str]) -> list[Path]:
+def write(evidence: Sequence[Evidence], store: Store, folder: Path, wanted: Sequence[str]) -> list[Path]:
     """Writes record, page and figures into a folder, as its only ones; returns the files of record and page.
 
     The HTML page goes into the store's folder, because it is large and holds what the others hold.
@@ -28,24 +28,24 @@ def write(found: Sequence[Evidence], store: Store, folder: Path, wanted: Sequenc
     Args:
         wanted: the names of the parts that the page should have.
     """
-    drawn = draw(papers(), found, store)
-    record = record_of(found, measured_figures(papers(), found))
+    drawn = draw(papers(), evidence, store)
+    record = record_of(evidence, measured_figures(papers(), evidence))
     page = store.folder / f"{NAME}.html"
     _write(page, render_html(page_of(record, papers(), drawn, wanted)))
     shutil.rmtree(folder / NAME, ignore_errors=True)
     return [*_write_record(record, drawn, folder, wanted), page]
 
 
-def update(found: Sequence[Evidence], store: Store, folder: Path, all_parts: Sequence[str]) -> list[Path]:
+def update(evidence: Sequence[Evidence], store: Store, folder: Path, all_parts: Sequence[str]) -> list[Path]:
     """Replaces the parts that were measured in the record of a folder, and writes its page anew; returns the files.
 
     Raises:
         UsageError: the record that is there cannot be read.
     """
-    record = record_of(found, measured_figures(papers(), found))
+    record = record_of(evidence, measured_figures(papers(), evidence))
     if (folder / f"{NAME}.json").exists():
         record = merged(read(folder / f"{NAME}.json"), record, all_parts)
-    return _write_record(record, draw(papers(), found, store), folder, all_parts)
+    return _write_record(record, draw(papers(), evidence, store), folder, all_parts)
 
 
 def _write_record(

@@ -29,7 +29,7 @@ from experiments.judging import (
 from results.records import ClaimVerdict
 from results.statistics.effects import difference_of_means
 from results.statistics.estimates import Estimate, mean
-from scenarios.web_load.loads import advantage, extremes, like_the_papers, loads, percent, rates
+from scenarios.web_load.loads import advantage, extremes, in_paper_range, loads, percent, rates
 from scenarios.web_load.study import varied
 
 PAPER_MPTCP_GROWTH = 50.0
@@ -69,7 +69,7 @@ _TOO_SHORT = "the quick form is too short for a request to wait for its timeout:
 def mptcp_load_claims() -> tuple[ClaimCheck, ...]:
     """Returns all claims of the paper, and what they mean for pages of any size."""
     claims = [*_growths(), *_errors_and_times(), *_differences(), *_ours()]
-    return tuple(replace(each, check=partial(_of_one_set_up, check=each.check)) for each in claims)
+    return tuple(replace(each, check=partial(_unless_study, check=each.check)) for each in claims)
 
 
 def _growths() -> Iterable[ClaimCheck]:
@@ -132,7 +132,7 @@ def _ours() -> Iterable[ClaimCheck]:
     )
 
 
-def _of_one_set_up(evidence: Evidence, check: Check) -> Outcome:
+def _unless_study(evidence: Evidence, check: Check) -> Outcome:
     """Checks a claim unless the run varies more than protocol and load."""
     if names := varied([*evidence.cells, *evidence.unusable]):
         raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figures `study_…`")
@@ -227,7 +227,7 @@ def _errors_grow(evidence: Evidence) -> Outcome:
 def _rank_with_load(of_tcp: Evidence) -> tuple[float, int]:
     """Returns Spearman's rank correlation of error rate and load, and the number of loads."""
     rate_of = of_tcp.means("error_rate", "load")
-    offered = like_the_papers(float(load) for load in rate_of)
+    offered = in_paper_range(float(load) for load in rate_of)
     from scipy import stats  # slow to load, and needed only when everything has been measured
 
     return float(stats.spearmanr(offered, [rate_of[load] for load in offered]).statistic), len(offered)

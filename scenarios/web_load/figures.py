@@ -52,7 +52,7 @@ def mptcp_load_figures() -> Figures:
         "fig5_run_time": _fig5_run_time,
         "fig6_latency": _fig6_latency,
     }
-    return {name: _of_one_set_up(draw) for name, draw in papers.items()} | {
+    return {name: _unless_study(draw) for name, draw in papers.items()} | {
         "study_throughput": partial(
             study_figure,
             metric="requests_per_s",
@@ -70,7 +70,7 @@ def mptcp_load_figures() -> Figures:
     }
 
 
-def _of_one_set_up(draw: Draw) -> Draw:
+def _unless_study(draw: Draw) -> Draw:
     """Draws a figure unless the run varies more than protocol and load."""
     return lambda cells: None if varied(cells) else draw(cells)
 

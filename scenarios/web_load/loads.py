@@ -28,8 +28,8 @@ def extremes(evidence: Evidence, *protocols: str) -> tuple[float, float]:
     Raises:
         InsufficientData: one was not measured, or they are not as far apart as the paper's.
     """
-    everywhere = like_the_papers({*loads(evidence, "tcp"), *loads(evidence, "mptcp")})
-    common = like_the_papers(set.intersection(*(set(loads(evidence, protocol)) for protocol in protocols)))
+    everywhere = in_paper_range({*loads(evidence, "tcp"), *loads(evidence, "mptcp")})
+    common = in_paper_range(set.intersection(*(set(loads(evidence, protocol)) for protocol in protocols)))
     for protocol in protocols:
         _require_cells(evidence.where(protocol=protocol), protocol.upper())
         for load in (everywhere[0], everywhere[-1]):
@@ -40,7 +40,7 @@ def extremes(evidence: Evidence, *protocols: str) -> tuple[float, float]:
     return common[0], common[-1]
 
 
-def like_the_papers(some: Iterable[float]) -> list[float]:
+def in_paper_range(some: Iterable[float]) -> list[float]:
     """Returns the highest load, and those that are not farther below it than the paper's lowest."""
     some = list(some)
     least = max(some, default=0) / (1 + (PAPER_LOAD_GROWTH + LOAD_POINTS) / 100)

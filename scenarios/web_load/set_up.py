@@ -58,20 +58,22 @@ FACTORS = (
     _of_planes("delay", "one-way delay", "0"),
     _of_planes("loss", "loss", "0"),
     _of_planes("queue", "queue (1000p, 150kB, 20ms, 1bdp)", "1000p"),
-    Factor("--congestion-control", "of all hosts", "cubic"),
+    Factor("--congestion-control", "congestion control of all hosts", "cubic"),
     Factor(
-        "--page-weight", "what a request moves to the student, on average, with all headers", "11k", check=_page_bytes
+        "--page-weight", "mean bytes from server to student per request, with all headers", "11k", check=_page_bytes
     ),
     Factor(
-        help="nginx waits for a whole page before it sends, or passes on each part",
+        help="whether nginx waits for a whole page before it sends",
         **_one_of("--buffering", "off", "on"),
     ),
     Factor(
-        help="of MPTCP: used, a backup for the first, or unused",
+        help="use of MPTCP's second path: used, a backup for the first, or unused",
         **_one_of("--second-path", *_SECOND_PATH),
     ),
-    Factor("--scheduler", "of MPTCP (net.mptcp.available_schedulers)", "default"),
-    Factor("--receive-buffer", "of each connection; auto lets the kernel size it", KERNEL_SIZED, check=_buffer_bytes),
+    Factor("--scheduler", "MPTCP's packet scheduler (net.mptcp.available_schedulers)", "default"),
+    Factor(
+        "--receive-buffer", "buffer of each connection; auto: the kernel sizes it", KERNEL_SIZED, check=_buffer_bytes
+    ),
     Factor(
         "--clients",
         "hosts that make the load, with JMeter's remote mode if there are several",
@@ -83,7 +85,7 @@ FACTORS = (
         **_one_of("--topology", "planes", "fabric"),
     ),
     Factor(
-        help="of the controller, for connections and subflows in the fabric; none: their addresses decide",
+        help="controller's policy for connections and subflows in the fabric; none: addresses decide",
         **_one_of("--policy", NO_POLICY, *POLICIES),
     ),
 )
@@ -106,9 +108,11 @@ class SetUp:
     def check(self) -> None:
         """Checks that the factors do not contradict each other; raises UsageError if they do."""
         if self.policy is not None and not self._is_fabric:
-            raise UsageError("--policy: in separate planes there is nothing to choose", "add --topology fabric")
+            raise UsageError(
+                "--policy: separate planes leave the controller no choice of paths", "add --topology fabric"
+            )
         if self._is_fabric and len(self.clients) > 1:
-            raise UsageError("--clients: the fabric has one", "leave --topology fabric out")
+            raise UsageError("--clients: the fabric has only one client", "leave out --topology fabric")
 
     @property
     def policy(self) -> str | None:

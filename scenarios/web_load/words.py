@@ -10,7 +10,7 @@ from results.statistics.estimates import usable
 from scenarios.web_load.loads import loads_of_both
 from scenarios.web_load.study import Effect, effects, varied
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 LATE_S = 0.5
 """Smallest delay that is called late: the last student's requests take about as long anyway."""
@@ -74,10 +74,10 @@ def _what_matters(cells: Sequence[CellResult]) -> list[str]:
     """Returns a sentence for each factor, with its greatest effect on the throughput at the highest load."""
     sentences = []
     for factor, of_factor in itertools.groupby(effects(cells), key=lambda effect: effect.factor):
-        found = sorted(of_factor, key=lambda effect: abs(effect.change.value), reverse=True)
-        name, most = factor.replace("_", " ").capitalize(), found[0]
-        if named := [effect for effect in found if effect.matters]:
-            changes = "; ".join(_effect_text(effect) for effect in named[:_MOST_NAMED])
+        strongest = sorted(of_factor, key=lambda effect: abs(effect.change.value), reverse=True)
+        name, most = factor.replace("_", " ").capitalize(), strongest[0]
+        if named := [effect for effect in strongest if effect.matters]:
+            changes = "; ".join(_effect_text(effect) for effect in named[:_MAX_NAMED])
             sentences.append(f"{name} matters: {changes}.")
         else:
             sentences.append(f"{name} does not matter (at most {percent_text(most.change)}).")
