@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence
-from experiments.judging import MORE, Found, Range, claim, level, steps
+from experiments.judging import MORE, Found, Range, claim, level
 from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
 from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Figures
 from results.records import Cell, CellResult, ParameterValue
 from results.statistics.estimates import values_of
-from scenarios.dtn.transfer import DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves, goodput_steps
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 if TYPE_CHECKING:
@@ -40,11 +40,7 @@ def _goodput(cells: Sequence[CellResult]) -> Figure | None:
 def _ordered(evidence: Evidence) -> dict[str, Found]:
     """Returns the change of the goodput with each larger bandwidth, at each file size; needs all four of the paper."""
     evidence.tried("bandwidth_mbps", least=len(PAPER_MBPS))
-    return {
-        name: step
-        for size in evidence.tried("size_mb")
-        for name, step in steps(evidence, "goodput", "bandwidth_mbps", size_mb=size).items()
-    }
+    return goodput_steps(evidence, along="bandwidth_mbps", at="size_mb")
 
 
 def _shares(evidence: Evidence) -> dict[str, Found]:

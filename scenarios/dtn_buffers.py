@@ -3,21 +3,12 @@
 from functools import partial
 
 from experiments.claims import Evidence
-from experiments.judging import LESS, MORE, Found, change, claim, steps
+from experiments.judging import LESS, MORE, Found, change, claim
 from experiments.parameters import Axis
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves, goodput_steps
 
 LARGEST_KIB = 4096
-
-
-def _changes(evidence: Evidence, along: str, at: str) -> dict[str, Found]:
-    """Returns the change of the goodput with each step of a parameter, at each value of another."""
-    return {
-        name: step
-        for value in evidence.numbers(at)
-        for name, step in steps(evidence, "goodput", along, **{at: value}).items()
-    }
 
 
 def _against_default(evidence: Evidence) -> dict[str, Found]:
@@ -68,13 +59,13 @@ class DtnBuffers(DtnTransfer):
         claim(
             "an increase of the buffer increases the throughput",
             "more with each step, at every file size",
-            partial(_changes, along="buffer_kib", at="size_mb"),
+            partial(goodput_steps, along="buffer_kib", at="size_mb"),
             MORE,
         ),
         claim(
             "an increase of the file size decreases the throughput",
             "less with each step, at every buffer size",
-            partial(_changes, along="size_mb", at="buffer_kib"),
+            partial(goodput_steps, along="size_mb", at="buffer_kib"),
             LESS,
         ),
         claim(

@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence, InsufficientData
-from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
+from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim
 from experiments.parameters import CONGESTION_CONTROL, Axis, link_setting
 from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
-from scenarios.dtn.transfer import DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves, goodput_steps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,15 +35,6 @@ def _more_streams(evidence: Evidence, pairs: Sequence[tuple[int, int]]) -> dict[
         )
         for size in evidence.tried("size_mb")
         for few, many in pairs
-    }
-
-
-def _sizes(evidence: Evidence) -> dict[str, Found]:
-    usual = evidence.where(**_USUAL)
-    return {
-        name: step
-        for streams in usual.tried("streams")
-        for name, step in steps(usual, "goodput", "size_mb", streams=streams).items()
     }
 
 
@@ -120,7 +111,7 @@ class DtnStreams(DtnTransfer):
         claim(
             "larger files give a larger aggregated throughput",
             "more with each step, for every number of streams",
-            _sizes,
+            lambda evidence: goodput_steps(evidence.where(**_USUAL), along="size_mb", at="streams"),
             MORE,
         ),
         claim(

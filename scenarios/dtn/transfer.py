@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from mininet.topo import Topo
 
+from experiments.claims import Evidence
+from experiments.judging import Found, steps
 from experiments.parameters import CONGESTION_CONTROL, Setting, link_setting
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
@@ -112,6 +114,15 @@ class DtnTransfer(Scenario):
     def reasons_unusable(self, measured: Measurement) -> list[str]:
         limit = measured.metadata.get("limit")
         return [f"the path was not the limit: {limit}"] if limit else []
+
+
+def goodput_steps(evidence: Evidence, along: str, at: str) -> dict[str, Found]:
+    """Returns the change of the goodput with each step of a parameter, at each value of another."""
+    return {
+        name: step
+        for value in evidence.numbers(at)
+        for name, step in steps(evidence, "goodput", along, **{at: value}).items()
+    }
 
 
 def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **chart: Any) -> Draw:

@@ -71,7 +71,11 @@ def quadpath_claims() -> tuple[ClaimCheck, ...]:
         *_datagrams(),
         *_processors(),
         *_numbers_of_paths(),
-        *_repetitions(),
+        ClaimCheck(
+            "repetitions deviate by one per cent at most",
+            f"less than {DEVIATION_PERCENT:g} %, with every algorithm in every configuration, by iperf3 and FTP",
+            _deviation,
+        ),
     )
 
 
@@ -212,14 +216,6 @@ def _numbers_of_paths() -> Iterable[ClaimCheck]:
         _off_the_line,
         ALIKE,
         needs_real_clock=True,
-    )
-
-
-def _repetitions() -> Iterable[ClaimCheck]:
-    yield ClaimCheck(
-        "repetitions deviate by one per cent at most",
-        f"less than {DEVIATION_PERCENT:g} %, with every algorithm in every configuration, by iperf3 and FTP",
-        _deviation,
     )
 
 

@@ -40,6 +40,7 @@ _BY_PATH = tuple(f"throughput_{segment}_{path}" for segment in SEGMENTS for path
 
 _X_LABEL = "offered load (requests/s)"
 _MEGA = 1e-6
+_against_load = partial(curves, x="load", by="protocol", looks=LOOKS, x_label=_X_LABEL)
 
 
 def mptcp_load_figures() -> Figures:
@@ -159,29 +160,16 @@ def _fig4_error_rate(cells: Sequence[CellResult]) -> Figure | None:
         cell.measurement.metrics["error_rate"].value for cell in cells if "error_rate" in cell.measurement.metrics
     ):
         return None  # a plot of zeros; the answer says it in words
-    return curves(
-        cells,
-        "error_rate",
-        x="load",
-        by="protocol",
-        looks=LOOKS,
-        title="Requests that failed",
-        x_label=_X_LABEL,
-        y_label="error rate (% of requests)",
-    )
+    return _against_load(cells, "error_rate", title="Requests that failed", y_label="error rate (% of requests)")
 
 
 def _fig5_run_time(cells: Sequence[CellResult]) -> Figure | None:
     labels = {"schedule: run time if nothing is late": "schedule", "ramp: all have started": "ramp"}
     references = {label: list(_means_by_load(cells, metric).items()) for label, metric in labels.items()}
-    return curves(
+    return _against_load(
         cells,
         "run_time",
-        x="load",
-        by="protocol",
-        looks=LOOKS,
         title="Total run time",
-        x_label=_X_LABEL,
         y_label="run time (s)",
         references={label: pairs for label, pairs in references.items() if pairs},
     )

@@ -1,4 +1,4 @@
-"""A part of the reproduction record, measured really: interrupted, gone on with, and written."""
+"""A part of the reproduction record, really measured: interrupted, resumed, and written."""
 
 import signal
 import subprocess
@@ -37,7 +37,7 @@ def _uml_kernel() -> None:
 
 
 def cells(store: Store) -> int:
-    """How many cells all runs of a store have."""
+    """Returns the number of cells of all runs of a store."""
     return sum(sum(counts.values()) for counts in store.cell_counts().values())
 
 

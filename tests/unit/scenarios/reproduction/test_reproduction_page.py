@@ -36,7 +36,7 @@ def verdicts(record: Record) -> dict[str, ClaimVerdict]:
 
 
 def written(store: Store, parts: Sequence[Part] = (SMALL,)) -> tuple[Record, str, str]:
-    """The record, the Markdown and the HTML page."""
+    """Writes the record, and returns the texts of record, Markdown and HTML page."""
     json_file, markdown, html = writing.write(
         newest_evidence(parts, store), store, store.folder, [part.name for part in parts]
     )
@@ -87,8 +87,8 @@ def test_what_is_no_record_is_refused(tmp_path, text):
 def test_the_record_can_be_read_and_its_page_has_every_claim_with_its_values_and_its_verdict(store):
     stored_run(store)
     record, page, _ = written(store)
-    found = newest_evidence([SMALL], store)
-    assert record == record_of(found, measured_figures(papers(), found)) and record.figures
+    evidence = newest_evidence([SMALL], store)
+    assert record == record_of(evidence, measured_figures(papers(), evidence)) and record.figures
     (row,) = [line for line in page.splitlines() if line.startswith(f"| {MATTERS} |")]
     assert row.count("|") == 8 and "**reproduced**" in row and "| virtual | faithful | dtn_mss |" in row
     assert "6 x 1500, loss 0: +0.0 % (-0.0 to 0.0)" in row.replace("+-", "-").replace("(+", "(").replace("to +", "to ")
