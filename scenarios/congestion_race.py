@@ -120,7 +120,7 @@ def _sources(text: str) -> dict[str, str]:
     for source in comma_separated(text):
         name = congestion.name_of(source)
         if name in by_name:
-            raise UsageError(f"--algorithm: {name!r} is given twice")
+            raise UsageError(f"--algorithm: two algorithms are called {name!r}")
         if name == NOBODY:
             raise UsageError(f"--algorithm: {NOBODY!r} is reserved for races without a second flow")
         by_name[name] = str(Path(source).resolve()) if sources.is_file(source) else source

@@ -70,7 +70,7 @@ def test_each_races_nobody_and_each():
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--algorithm", "cubic,cubic"], "two called 'cubic'"),
+        (["--algorithm", "cubic,cubic"], "are called 'cubic'"),
         (["--algorithm", ","], "cannot read"),
         (["--algorithm", "there/is/none.bpf.c"], "no such file"),
         (["--algorithm", "cubic", "--link", "100Mbit"], "--link"),
