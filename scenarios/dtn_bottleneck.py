@@ -32,7 +32,7 @@ def _goodput(cells: Sequence[CellResult]) -> Figure | None:
         by="size_mb",
         x_label="bottleneck (Mbit/s)",
         title="SFTP throughput against the bottleneck, by file size (MB)",
-        references={"the most payload that it can carry": limits},
+        references={"maximum payload rate": limits},
     )
     return draw(cells)
 

@@ -180,8 +180,8 @@ class MptcpLoad(Scenario):
 
 def _arrivals(cell: Cell, plan: Plan) -> Arrivals:
     settings = plan.settings
-    most_students = plan.scale * settings["threads"]  # so that the ramps are the same at every scale
-    return arrivals(float(cell.parameters["load"]), most_students, settings["longest_ramp_s"])
+    max_students = plan.scale * settings["threads"]  # so that the ramps are the same at every scale
+    return arrivals(float(cell.parameters["load"]), max_students, settings["longest_ramp_s"])
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ def parse_loads(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def arrivals(load: float, most_students: float, longest_ramp_s: float) -> Arrivals:
+def arrivals(load: float, max_students: float, longest_ramp_s: float) -> Arrivals:
     """Returns the arrivals that make a load: with all students, or with fewer if these would take too long."""
-    longest_s = min(longest_ramp_s, most_students * REQUESTS_PER_STUDENT / load)
+    longest_s = min(longest_ramp_s, max_students * REQUESTS_PER_STUDENT / load)
     students = max(1, round(load * longest_s / REQUESTS_PER_STUDENT))
     return Arrivals(students, students * REQUESTS_PER_STUDENT / load)

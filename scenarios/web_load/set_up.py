@@ -101,7 +101,7 @@ class SetUp:
 
     def __init__(self, cell: Cell, plan: Plan) -> None:
         self.is_mptcp = cell.parameters["protocol"] == "mptcp"
-        defaults = {factor.name: factor.default for factor in FACTORS}  # plans of earlier versions have not all of them
+        defaults = {factor.name: factor.default for factor in FACTORS}  # plans of earlier versions lack some of them
         self._values = {**defaults, **plan.settings, **cell.parameters}
         self._scale = plan.scale
 
