@@ -45,7 +45,8 @@ def _list(words: Sequence[str], prog: str) -> None:
     parser.add_argument("name", nargs="?", choices=catalogue.names(), help=argparse.SUPPRESS)
     parse(parser, words)
     for name in catalogue.names():
-        print(f"{name:20} {catalogue.find(name).summary}")
+        if (scenario := catalogue.find(name)) is not None:
+            print(f"{name:20} {scenario.summary}")
     print(f"\n{prog} NAME --help explains one; --dry-run prints what it would measure.", file=sys.stderr)
 
 

@@ -51,8 +51,8 @@ def _number_of_paths(word: str) -> int:
     return int(word)
 
 
-def _most_paths(draw: Draw) -> Draw:
-    """A figure of the cells with the most paths; another one shows how these differ from those with fewer."""
+def _with_most_paths(draw: Draw) -> Draw:
+    """Restricts a figure to the cells with the most paths; `_by_paths` compares these with the others."""
 
     def drawn(cells: Sequence[CellResult]) -> Figure | None:
         most = max((int(cell.cell.parameters["paths"]) for cell in cells), default=0)
@@ -62,7 +62,7 @@ def _most_paths(draw: Draw) -> Draw:
 
 
 def _by_paths(draw: Draw) -> Draw:
-    """A figure of runs with several numbers of paths, by the first algorithm of the paper."""
+    """Restricts a figure to the paper's first algorithm, in runs with several numbers of paths."""
 
     def drawn(cells: Sequence[CellResult]) -> Figure | None:
         of_one = [cell for cell in cells if cell.cell.parameters["congestion_control"] == PAPERS[0]]
@@ -120,7 +120,7 @@ class CongestionQuadpath(MultipathScenario):
             (BASELINE, "tun4_path4", "tun6_path6", *MPTCPS),
             (BASELINE, "baseline6", *TUNNELS, PLAIN, *MPTCPS),
             option="--configurations",
-            help="protocols",
+            help="protocols and tunnels",
             check=Configuration.named,
         ),
         Axis("congestion_control", PAPERS, (*PAPERS, *LATER), option="--algorithms", help="congestion controls"),
@@ -128,7 +128,7 @@ class CongestionQuadpath(MultipathScenario):
     )
     options = (link_setting(LINK, "each path"), *transfer_settings((3, 10), (40, 1000)), udp_setting((1, 10)))
     figures = Figures(
-        **{name: _most_paths(draw) for name, draw in _OF_ALL_PATHS.items()},
+        **{name: _with_most_paths(draw) for name, draw in _OF_ALL_PATHS.items()},
         **{f"paths_{name}": _by_paths(draw) for name, draw in _OF_EACH_NUMBER.items()},
     )
     claims = quadpath_claims()

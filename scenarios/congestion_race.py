@@ -26,7 +26,7 @@ from topologies.links.texts import short_link
 
 DEFAULT_ALGORITHMS = "cubic,bbr,vegas"
 HEAD_START = 0.25
-"""The share of the time after which the second flow begins: it has to find its place beside one that has the link."""
+"""Fraction of the time after which the second flow begins, and has to compete with one that has the whole link."""
 
 INTERVAL_S = 0.01
 
@@ -73,13 +73,14 @@ class _Race:
 
 
 def _measurement(traces: Sequence[FlowTrace], begin_s: float, seconds: float, link: LinkSpec) -> Measurement:
-    """The metrics of the first flow, and of both, from the moment at which the second begins."""
+    """Returns the metrics of the first flow, and of both, from the start of the second on."""
     since_s = seconds * HEAD_START
     rates = [throughput(trace, begin_s, seconds) for trace in traces]
     until_s = min(trace.times_s[-1] for trace in traces) - begin_s
     goodputs = [goodput_bps(trace, begin_s, since_s, until_s) for trace in traces]
     shortest_ms = min(trace.min_rtt_ms for trace in traces)
     rtt_ms = statistics.fmean(_mean_rtt_ms(trace, begin_s + since_s) for trace in traces)
+    assert link.bandwidth_bps is not None, "short_link reads links that have a bandwidth"
     metrics = {
         "goodput": Metric(goodputs[0], "bit/s"),
         "utilisation": Metric(100 * sum(goodputs) / (link.bandwidth_bps * PAYLOAD_SHARE), "%"),
@@ -114,14 +115,14 @@ def _retransmitted_percent(trace: FlowTrace) -> float:
 
 
 def _sources(text: str) -> dict[str, str]:
-    """For each algorithm its name, or its C file with the whole path, so that a resumed run finds it."""
+    """Reads the algorithms: the name of each, or the full path of its C file, so that a resumed run finds it."""
     by_name: dict[str, str] = {}
     for source in comma_separated(text):
         name = congestion.name_of(source)
         if name in by_name:
-            raise UsageError(f"--algorithm: there are two called {name!r}")
+            raise UsageError(f"--algorithm: two algorithms are called {name!r}")
         if name == NOBODY:
-            raise UsageError(f"--algorithm: {NOBODY!r} stands for no second flow")
+            raise UsageError(f"--algorithm: {NOBODY!r} is reserved for races without a second flow")
         by_name[name] = str(Path(source).resolve()) if sources.is_file(source) else source
     if not by_name:
         raise UsageError(f"--algorithm: cannot read {text!r}", "accepted form: mine.bpf.c,cubic,bbr")
@@ -156,7 +157,14 @@ class CongestionRace(Scenario):
     )
     programs = ("ss",)
     options = (
-        Setting("--algorithm", "names or C files", DEFAULT_ALGORITHMS, name="given", metavar="A,B,...", read=_sources),
+        Setting(
+            "--algorithm",
+            "names or C files of congestion controls",
+            DEFAULT_ALGORITHMS,
+            name="given",
+            metavar="A,B,...",
+            read=_sources,
+        ),
         link_setting("100Mbit,20ms,1bdp", "the bottleneck"),
         Setting("--seconds", "length of each race", 12.0, 30.0, metavar="S", read=at_least("--seconds", 4)),
     )

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence
-from experiments.judging import MORE, Found, Range, claim, level, steps
+from experiments.judging import MORE, Found, Range, claim, level
 from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
 from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Figures
-from results.records import Cell, CellResult
-from results.statistics.estimates import group
-from scenarios.dtn.transfer import DtnTransfer, goodput_curves
+from results.records import Cell, CellResult, ParameterValue
+from results.statistics.estimates import values_of
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves, goodput_steps
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 
 if TYPE_CHECKING:
@@ -25,35 +25,32 @@ AGREES_PERCENT = 85.0
 
 
 def _goodput(cells: Sequence[CellResult]) -> Figure | None:
-    limits = [(rate, rate * PAYLOAD_SHARE) for (rate,) in group(cells, ("bandwidth_mbps",))]
+    rates = map(float, values_of(cells, "bandwidth_mbps"))
+    limits = [(rate, rate * PAYLOAD_SHARE) for rate in rates]
     draw = goodput_curves(
         x="bandwidth_mbps",
         by="size_mb",
         x_label="bottleneck (Mbit/s)",
         title="SFTP throughput against the bottleneck, by file size (MB)",
-        references={"the most payload that it can carry": limits},
+        references={"maximum payload rate": limits},
     )
     return draw(cells)
 
 
 def _ordered(evidence: Evidence) -> dict[str, Found]:
-    """The change of the goodput with each larger bandwidth, at each file size; all of the paper's four are needed."""
+    """Returns the change of the goodput with each larger bandwidth, at each file size; needs all four of the paper."""
     evidence.tried("bandwidth_mbps", least=len(PAPER_MBPS))
-    return {
-        name: step
-        for size in evidence.tried("size_mb")
-        for name, step in steps(evidence, "goodput", "bandwidth_mbps", size_mb=size).items()
-    }
+    return goodput_steps(evidence, along="bandwidth_mbps", at="size_mb")
 
 
 def _shares(evidence: Evidence) -> dict[str, Found]:
-    """The goodput as a share of the most payload in per cent, for the largest files: slow start matters least there."""
+    """Returns the goodput in per cent of the maximum payload rate, for the largest files, where slow start is short."""
     size = evidence.tried("size_mb")[-1]
     return {
         f"{rate} Mbit/s": level(
-            evidence, "goodput", scale=1e-4 / (float(rate) * PAYLOAD_SHARE), size_mb=size, bandwidth_mbps=rate
+            evidence, "goodput", scale=1e-4 / (rate * PAYLOAD_SHARE), size_mb=size, bandwidth_mbps=rate
         )
-        for rate in evidence.tried("bandwidth_mbps", least=2)
+        for rate in evidence.numbers("bandwidth_mbps", least=2)
     }
 
 
@@ -76,7 +73,7 @@ class DtnBottleneck(DtnTransfer):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--delay", "of the bottleneck, one way", "15ms"),
+        Setting("--delay", "one-way delay of the bottleneck", "15ms"),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (
@@ -92,7 +89,7 @@ class DtnBottleneck(DtnTransfer):
 
     @override
     def scaled(self, plan: Plan, factor: float) -> Plan:
-        def scaled(rates: Sequence[object]) -> tuple[int, ...]:
+        def scaled(rates: Sequence[ParameterValue]) -> tuple[int, ...]:
             return tuple(round(factor * float(rate)) for rate in rates)
 
         axes = {**plan.axes, "bandwidth_mbps": scaled(plan.axes["bandwidth_mbps"])}

@@ -3,25 +3,16 @@
 from functools import partial
 
 from experiments.claims import Evidence
-from experiments.judging import LESS, MORE, Found, change, claim, steps
+from experiments.judging import LESS, MORE, Found, change, claim
 from experiments.parameters import Axis
 from results.figures.drawing import Figures
-from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import KERNEL_DEFAULT, DtnTransfer, goodput_curves, goodput_steps
 
 LARGEST_KIB = 4096
 
 
-def _changes(evidence: Evidence, along: str, at: str) -> dict[str, Found]:
-    """The change of the goodput with each step of a parameter, at each value of another."""
-    return {
-        name: step
-        for value in evidence.numbers(at)
-        for name, step in steps(evidence, "goodput", along, **{at: value}).items()
-    }
-
-
 def _against_default(evidence: Evidence) -> dict[str, Found]:
-    """How far the throughput with the largest buffer is from what the kernel does by itself, at each file size."""
+    """Returns the change from the kernel's own buffer to the largest one, at each file size."""
     return {
         f"{size} MB": change(
             evidence,
@@ -38,8 +29,8 @@ class DtnBuffers(DtnTransfer):
 
     dtn2 downloads a file from dtn1 by SFTP over 10 Gb/s and a round trip of 30 ms. A receiver offers no larger window
     than its buffer, so a small buffer limits a long path (Equation 2 of the paper: window / round trip). A small file
-    ends before the window has grown. Both are compared with what the kernel does by default: no buffer is set, and the
-    kernel sizes it by itself, as far as one that nobody has tuned does (6 MiB to receive, 4 MiB to send).
+    ends before the window has grown. Both are compared with the kernel's default: no buffer is set, and the
+    kernel sizes it by itself, up to the limits of an untuned system (6 MiB to receive, 4 MiB to send).
 
       python -m scenarios.dtn_buffers
       python -m scenarios.dtn_buffers --only buffer_kib=4096 --link 1Gbit,50ms
@@ -68,13 +59,13 @@ class DtnBuffers(DtnTransfer):
         claim(
             "an increase of the buffer increases the throughput",
             "more with each step, at every file size",
-            partial(_changes, along="buffer_kib", at="size_mb"),
+            partial(goodput_steps, along="buffer_kib", at="size_mb"),
             MORE,
         ),
         claim(
             "an increase of the file size decreases the throughput",
             "less with each step, at every buffer size",
-            partial(_changes, along="size_mb", at="buffer_kib"),
+            partial(goodput_steps, along="size_mb", at="buffer_kib"),
             LESS,
         ),
         claim(

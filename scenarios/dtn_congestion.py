@@ -11,11 +11,11 @@ from scenarios.dtn.transfer import DtnTransfer, goodput_curves
 
 ALGORITHMS = ("reno", "htcp", "bic", "cubic")
 ORDER = (("bic", "htcp"), ("bic", "cubic"), ("htcp", "reno"), ("cubic", "reno"))
-"""The better one and the other, as the paper ranks them."""
+"""Pairs of algorithms, the better one first, as the paper ranks them."""
 
 
 def _ranking(evidence: Evidence) -> dict[str, Found]:
-    """How far each algorithm is ahead of those below it, at each size and buffer."""
+    """Returns the lead of each algorithm over those that rank below it, at each size and buffer."""
     return {
         f"{better} over {other}{text}": _lead(evidence, better, other, point)
         for text, point in _cases(evidence)
@@ -24,7 +24,7 @@ def _ranking(evidence: Evidence) -> dict[str, Found]:
 
 
 def _insensitive(evidence: Evidence) -> Outcome:
-    """Whether algorithms are alike with the largest buffer that are not with the smallest: else nothing is tested."""
+    """Judges whether the algorithms are alike with the largest buffer, provided that they differ with the smallest."""
     buffers = evidence.tried("buffer_kib", least=2)
     small, large = (judge(_pairs(evidence, buffer), ALIKE) for buffer in (buffers[0], buffers[-1]))
     if large.verdict is ClaimVerdict.NOT_REPRODUCED:
@@ -38,7 +38,7 @@ def _insensitive(evidence: Evidence) -> Outcome:
 
 
 def _pairs(evidence: Evidence, buffer: ParameterValue) -> dict[str, Found]:
-    """The difference of each two algorithms at each size with one buffer."""
+    """Returns the difference of each two algorithms at each size with one buffer."""
     return {
         f"{second} over {first}{text}": _lead(evidence, second, first, point)
         for text, point in _cases(evidence.where(buffer_kib=buffer))
@@ -52,7 +52,7 @@ def _lead(evidence: Evidence, better: str, other: str, point: Point) -> Found:
 
 
 def _cases(evidence: Evidence) -> list[tuple[str, Point]]:
-    """Each size with each buffer, as text and as parameters."""
+    """Returns each size with each buffer, as text and as parameters."""
     return [
         (f", {size} MB, {buffer} KiB", {"size_mb": size, "buffer_kib": buffer})
         for size in evidence.tried("size_mb")

@@ -19,11 +19,11 @@ from topologies.links.spec import LinkSpec
 
 SMALL, LARGE = 1500, 9000
 EQUIVALENT_PERCENT = 25.0
-"""What "equivalent" may be: within a quarter, because the two mechanisms differ."""
+"""Tolerance of "equivalent": a quarter, because the two mechanisms differ."""
 
 
 def _against_large(evidence: Evidence, *, with_loss: bool, streams: Sequence[int]) -> dict[str, Found]:
-    """How far some numbers of streams of small segments are from one of large ones, at each loss."""
+    """Returns the change from one stream of large segments to several of small ones, at each loss."""
     losses = [loss for loss in evidence.tried("loss") if (loss not in ("0", "0%")) == with_loss]
     if not losses:
         raise InsufficientData(f"nothing was measured {'with' if with_loss else 'without'} loss")
@@ -56,12 +56,12 @@ class DtnMss(DtnTransfer):
     axes = (
         Axis("mtu", (SMALL, LARGE)),
         Axis("streams", (1, 6), (1, 2, 4, 6, 8)),
-        Axis("loss", ("0", "0.01%"), option="--loss", help="of packets"),
+        Axis("loss", ("0", "0.01%"), option="--loss", help="loss rates of packets"),
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--bandwidth", "of the path", "500Mbit"),
-        Setting("--delay", "of the path, one way", "15ms"),
+        Setting("--bandwidth", "bandwidth of the path", "500Mbit"),
+        Setting("--delay", "one-way delay of the path", "15ms"),
         Setting("--seconds", "length of each transfer", 6),
     )
     figures = Figures(
@@ -92,7 +92,8 @@ class DtnMss(DtnTransfer):
     @override
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
         path = {name: plan.settings[name] for name in ("bandwidth", "delay")}
-        return LinkSpec.parse(**path, queue="1bdp", **{name: cell.parameters[name] for name in ("loss", "mtu")})
+        loss, mtu = str(cell.parameters["loss"]), int(cell.parameters["mtu"])
+        return LinkSpec.parse(**path, queue="1bdp", loss=loss, mtu=mtu)
 
 
 if __name__ == "__main__":

@@ -36,15 +36,15 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     ),
     "lossy": (*("bw=250 delay=4ms queue=20ms",) * 3, "bw=250 delay=4ms queue=20ms loss=0.05"),
 }
-"""The links of each path; a path has two of them."""
+"""Link of each path; two such links in series make a path."""
 
 
 @dataclass(frozen=True)
 class Transport:
-    """How a file is moved.
+    """A way to move a file.
 
     Attributes:
-        policy: by which the controller places connections and subflows on paths.
+        policy: the controller's, for the paths of connections and subflows.
         per_path: whether there are as many streams as paths, or one.
         mptcp: whether a stream has as many subflows as there are paths.
     """
@@ -63,7 +63,7 @@ TRANSPORTS: Mapping[str, Transport] = {
 ONE, STREAMS, SUBFLOWS, HASHED = TRANSPORTS
 
 GOOD_PERCENT = 85.0
-"""Nearly all of the paths' sum: slow start takes the rest."""
+"""Share of the paths' sum that counts as all of it: slow start takes the rest."""
 
 _EQUAL = ("two", "four")
 _BARS = {
@@ -73,7 +73,7 @@ _BARS = {
 
 
 def _against(evidence: Evidence, metric: str, before: str, after: str, *kinds: str) -> dict[str, Found]:
-    """The change of a metric from one transport to another, for kinds of paths and each file size."""
+    """Returns the change of a metric from one transport to another, for each kind of paths and file size."""
     return {
         f"{kind}, {size} MB": change(
             evidence,
@@ -87,7 +87,7 @@ def _against(evidence: Evidence, metric: str, before: str, after: str, *kinds: s
 
 
 def _shares(evidence: Evidence, transport: str) -> dict[str, Found]:
-    """The share of the sum of equal paths, for the largest file: slow start matters least there."""
+    """Returns the share of the sum of equal paths, for the largest file: slow start matters least there."""
     size = evidence.tried("size_mb")[-1]
     return {kind: level(evidence, "share_of_sum", transport=transport, paths=kind, size_mb=size) for kind in _EQUAL}
 
@@ -221,7 +221,7 @@ def _links(cell: Cell) -> tuple[str, ...]:
 
 
 def _payload_limit_bps(cell: Cell) -> float:
-    """The most TCP payload that all paths can carry together."""
+    """Returns the maximum TCP payload rate of all paths together."""
     links = link_specs("paths", _links(cell), len(_links(cell)))
     return PAYLOAD_SHARE * sum(link.bandwidth_bps or 0 for link in links if link)
 

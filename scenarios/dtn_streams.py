@@ -7,25 +7,25 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence, InsufficientData
-from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim, steps
+from experiments.judging import ABOUT_PERCENT, ALIKE, MORE, Found, Range, change, claim
 from experiments.parameters import CONGESTION_CONTROL, Axis, link_setting
 from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
-from scenarios.dtn.transfer import DtnTransfer, goodput_curves
+from scenarios.dtn.transfer import DtnTransfer, goodput_curves, goodput_steps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BUFFER_KIB, LARGE_BUFFER_KIB = 2048, 4096
 _USUAL = {"traffic": CROSS, "buffer_kib": (BUFFER_KIB, None)}
-"""Beside cross traffic, as in the paper. Earlier runs have no other buffer, and do not name it."""
+"""Parameters of the paper's cells: with cross traffic, and the usual buffer, which runs of earlier versions lack."""
 
 
 def _more_streams(evidence: Evidence, pairs: Sequence[tuple[int, int]]) -> dict[str, Found]:
-    """The change of the goodput from few streams to many, at each file size."""
+    """Returns the change of the goodput from few streams to many, at each file size."""
     return {
         f"{few} to {many} streams, {size} MB": change(
             evidence,
@@ -38,17 +38,8 @@ def _more_streams(evidence: Evidence, pairs: Sequence[tuple[int, int]]) -> dict[
     }
 
 
-def _sizes(evidence: Evidence) -> dict[str, Found]:
-    usual = evidence.where(**_USUAL)
-    return {
-        name: step
-        for streams in usual.tried("streams")
-        for name, step in steps(usual, "goodput", "size_mb", streams=streams).items()
-    }
-
-
 def _larger_buffer(evidence: Evidence) -> dict[str, Found]:
-    """The change of the goodput with the larger buffer, for each number of streams and file size."""
+    """Returns the change of the goodput with the larger buffer, for each number of streams and file size."""
     if not evidence.where(buffer_kib=LARGE_BUFFER_KIB).cells:
         raise InsufficientData(f"a buffer of {LARGE_BUFFER_KIB} KiB was not measured: --full")
     return {
@@ -64,7 +55,7 @@ def _larger_buffer(evidence: Evidence) -> dict[str, Found]:
 
 
 def _with_buffer(cells: Sequence[CellResult], *, buffer_kib: int, draw: Draw) -> Figure | None:
-    """A figure of the cells with one buffer; cells that do not name it have the usual one."""
+    """Draws the cells with one buffer; cells without the parameter have the usual one."""
     return draw([cell for cell in cells if cell.cell.parameters.get("buffer_kib", BUFFER_KIB) == buffer_kib])
 
 
@@ -99,7 +90,7 @@ class DtnStreams(DtnTransfer):
         Axis("buffer_kib", (BUFFER_KIB,), (BUFFER_KIB, LARGE_BUFFER_KIB)),
     )
     options = (CONGESTION_CONTROL, link_setting("1Gbit,15ms,1bdp", "the bottleneck"))
-    buffer_kib = BUFFER_KIB  # of a resumed run that does not name it
+    buffer_kib = BUFFER_KIB  # for a resumed run without this parameter
     figures = Figures(
         fig5_streams=_curves(BUFFER_KIB),
         fig5_streams_large_buffer=_curves(LARGE_BUFFER_KIB),
@@ -120,7 +111,7 @@ class DtnStreams(DtnTransfer):
         claim(
             "larger files give a larger aggregated throughput",
             "more with each step, for every number of streams",
-            _sizes,
+            lambda evidence: goodput_steps(evidence.where(**_USUAL), along="size_mb", at="streams"),
             MORE,
         ),
         claim(

@@ -13,7 +13,7 @@ from scenarios.dtn.transfer import MB, goodput_curves
 
 
 def _agreement(evidence: Evidence) -> dict[str, Found]:
-    """How far the probe is above iperf3 at each file size and buffer."""
+    """Returns the difference of the probe from iperf3 at each file size and buffer."""
     probe, iperf3 = TOOLS
     return {
         f"{size} MB, {buffer} KiB": change(
@@ -25,7 +25,7 @@ def _agreement(evidence: Evidence) -> dict[str, Found]:
 
 
 def _larger_buffers(evidence: Evidence) -> dict[str, Found]:
-    """The change of the goodput with each larger buffer, for each tool and file size."""
+    """Returns the change of the goodput with each larger buffer, for each tool and file size."""
     return {
         name: step
         for tool in TOOLS

@@ -11,15 +11,15 @@ from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import goodput_curves
 
 BEST_KIB = 128
-"""The window with which the paper measured most."""
+"""Window with the highest throughput in the paper."""
 
-_ALONE = {"traffic": (ISOLATED, None)}
-"""Earlier runs have no other traffic, and do not name it."""
+_ALONE = (ISOLATED, None)
+"""Values of `traffic` without cross traffic; runs of earlier versions do not have the parameter."""
 
 
 def _agreement(evidence: Evidence) -> dict[str, Found]:
-    """How far the probe is above iperf3 at each window."""
-    probe, iperf3 = ({"tool": tool, **_ALONE} for tool in TOOLS)
+    """Returns the difference of the probe from iperf3 at each window."""
+    probe, iperf3 = ({"tool": tool, "traffic": _ALONE} for tool in TOOLS)
     return {
         f"{window} KiB": change(evidence, "goodput", {**iperf3, "window_kib": window}, {**probe, "window_kib": window})
         for window in evidence.tried("window_kib")
@@ -27,12 +27,11 @@ def _agreement(evidence: Evidence) -> dict[str, Found]:
 
 
 def _against_best(evidence: Evidence, *, larger: bool, traffic: object) -> dict[str, Found]:
-    """How far the throughput with each larger, or smaller, window is from that with the paper's best one."""
+    """Returns the change from the paper's best window to each larger, or each smaller, one."""
     if traffic == CROSS and not evidence.where(traffic=CROSS).cells:
         raise InsufficientData(f"traffic={CROSS} was not measured: --full")
-    windows = [
-        window for window in evidence.tried("window_kib") if window != BEST_KIB and (window > BEST_KIB) == larger
-    ]
+    tried = evidence.numbers("window_kib")
+    windows = [window for window in tried if window != BEST_KIB and (window > BEST_KIB) == larger]
     best = {"tool": TOOLS[0], "traffic": traffic, "window_kib": BEST_KIB}
     return {f"{window} KiB": change(evidence, "goodput", best, {**best, "window_kib": window}) for window in windows}
 
@@ -88,10 +87,10 @@ class DtnWindow(DtnComparison):
         claim(
             "the window decides: smaller ones than the paper's best are slower",
             f"slower than with {BEST_KIB} KiB, at every smaller window",
-            partial(_against_best, larger=False, **_ALONE),
+            partial(_against_best, larger=False, traffic=_ALONE),
             LESS,
         ),
-        _larger_are_slower("larger windows than the paper's best are slower", **_ALONE),
+        _larger_are_slower("larger windows than the paper's best are slower", _ALONE),
         _larger_are_slower("beside other traffic, larger windows than the paper's best are slower", CROSS),
     )
 

@@ -13,6 +13,7 @@ from mininet.topo import Topo
 from experiments.parameters import Axis, Setting, at_least
 from experiments.plan import Plan
 from experiments.scenario import CellContext, RunningCell, Scenario
+from flightpath.commands import postgresql_programs
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from flightpath.units import parse_duration
@@ -24,7 +25,6 @@ from scenarios.web_load.claims import mptcp_load_claims
 from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.load import WebLoad
 from scenarios.web_load.set_up import FACTORS, SetUp
-from services import postgres
 from services.exam.service import ExamService
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
@@ -33,7 +33,7 @@ from topologies.web_service import DATABASE, WEB
 
 
 def _duration(option: str, what: str, quick: str, full: str | None = None, least_s: float = 0.0) -> Setting:
-    """A setting in seconds."""
+    """Returns a setting in seconds."""
 
     def read(text: str) -> float:
         seconds = parse_duration(text, option)
@@ -44,9 +44,9 @@ def _duration(option: str, what: str, quick: str, full: str | None = None, least
     return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
 
 
-_THREADS = Setting("--threads", "most students", 500, 4000, metavar="N", read=at_least("--threads", 1))
+_THREADS = Setting("--threads", "maximum number of students", 500, 4000, metavar="N", read=at_least("--threads", 1))
 _LONGEST_RAMP = _duration(
-    "--longest-ramp", "over which students arrive; a load that is lower has fewer students", "20s", "160s", 0.001
+    "--longest-ramp", "maximum ramp-up time; lower loads have fewer students", "20s", "160s", 0.001
 )
 
 
@@ -58,7 +58,7 @@ class MptcpLoad(Scenario):
     over the ramp-up time, so a shorter ramp is a higher load (500 to 800 requests/s; 50 for a really low one). Plain
     TCP uses plane a, MPTCP uses both.
 
-    The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper beside the
+    The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper with the
     measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
     three repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
 
@@ -100,8 +100,8 @@ class MptcpLoad(Scenario):
         _THREADS,
         _LONGEST_RAMP,
         _duration("--pace", "time between a student's requests, if they are answered", "50ms"),
-        _duration("--connect-timeout", "of a student's connection", "5s", least_s=0.001),
-        _duration("--response-timeout", "of a request", "5s", least_s=0.001),
+        _duration("--connect-timeout", "timeout of a student's connection", "5s", least_s=0.001),
+        _duration("--response-timeout", "timeout of a request", "5s", least_s=0.001),
     )
     factors = FACTORS
     figures = mptcp_load_figures()
@@ -126,7 +126,7 @@ class MptcpLoad(Scenario):
                 raise UsageError(f"event {str(event)!r} would not happen: the shortest load takes {shortest_s:g} s")
         super().require(plan)
         require_jmeter()
-        postgres.programs()
+        postgresql_programs()
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
@@ -180,8 +180,8 @@ class MptcpLoad(Scenario):
 
 def _arrivals(cell: Cell, plan: Plan) -> Arrivals:
     settings = plan.settings
-    most_students = plan.scale * settings["threads"]  # so that the ramps are the same at every scale
-    return arrivals(float(cell.parameters["load"]), most_students, settings["longest_ramp_s"])
+    max_students = plan.scale * settings["threads"]  # so that the ramps are the same at every scale
+    return arrivals(float(cell.parameters["load"]), max_students, settings["longest_ramp_s"])
 
 
 if __name__ == "__main__":

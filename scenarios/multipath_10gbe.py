@@ -3,7 +3,7 @@
 Szilágyi et al., "Throughput Performance Analysis of the Multipath Communication Technologies for the Cloud" (2019).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from experiments.claims import ClaimCheck, Evidence
@@ -26,22 +26,22 @@ from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
-from results.records import Cell
+from results.records import Cell, ParameterValue
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
 from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS, MultipathScenario, transfer_settings
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import short_link
 
 LINK = "10Gbit,0.05ms,1000p"
-"""A cable of a few metres, and the queue of a Linux interface."""
+"""Link of each path: a cable of a few metres, and the queue of a Linux interface."""
 
 PLAIN = "tun4_path6_plain"
-"""The fastest tunnel as the paper's worked: a packet per system call, and no reordering buffer."""
+"""Fastest tunnel, but working as the paper's did: a packet per system call, and no reordering buffer."""
 
 COMPARED = (BASELINE, "tun4_path4", "mptcp4")
-"""The configurations whose downloads the paper draws over time."""
+"""Configurations whose downloads the paper draws over time."""
 
-_TITLES = {1: "one path", 2: "two paths"}
+_TITLES: Mapping[ParameterValue, str] = {1: "one path", 2: "two paths"}
 _BY_CONFIGURATION = {"groups": "configuration", "x_label": "configuration"}
 _DOWNLOADS = partial(
     over_time,
@@ -55,7 +55,7 @@ _DOWNLOADS = partial(
 
 
 def _change(metric: str, *compared: tuple[str, int]) -> Members:
-    """The change from one configuration to another, over one or two paths each.
+    """Returns the change from one configuration to another, over one or two paths each.
 
     It is judged as a ratio, because the paper's absolute values are those of other machines.
     """
@@ -72,7 +72,7 @@ def _stated(
     direction: Range | None = None,
     of_network: bool = False,
 ) -> tuple[ClaimCheck, ClaimCheck]:
-    """What the paper states of two configurations, with its values for both.
+    """Makes the claims of the paper about two configurations, with its values for both.
 
     Most follow from what processors can carry: those of a tunnel in user space, and those of one server.
     """
@@ -83,7 +83,7 @@ def _stated(
 
 
 def _ahead(evidence: Evidence, metric: str, numbers: Sequence[int]) -> dict[str, Found]:
-    """How far IPv4 in the tunnel and IPv6 outside is ahead of each other tunnel."""
+    """Returns the lead of IPv4 in the tunnel and IPv6 outside over each other tunnel."""
     best, *others = sorted(TUNNELS, key=lambda name: name != "tun4_path6")
     return {
         f"over {other}, {_TITLES[paths]}": change(
@@ -95,7 +95,7 @@ def _ahead(evidence: Evidence, metric: str, numbers: Sequence[int]) -> dict[str,
 
 
 def _of_plain_tunnel(evidence: Evidence) -> dict[str, Found]:
-    """The paper does not say what limits its tunnel to 4.1 Gbit/s; a system call for each packet is enough to."""
+    """Returns the change to the paper's kind of tunnel: a system call per packet can explain its 4.1 Gbit/s."""
     return {
         _TITLES[paths]: change(
             evidence, "goodput", *({"configuration": name, "paths": paths} for name in ("tun4_path6", PLAIN))

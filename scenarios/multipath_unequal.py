@@ -26,7 +26,7 @@ PATHS: Mapping[str, tuple[str, str]] = {
     "delay": ("bw=50 delay=5ms queue=50ms", "bw=50 delay=50ms queue=50ms"),
     "loss": ("bw=50 delay=10ms queue=50ms", "bw=50 delay=10ms queue=50ms loss=0.5"),
 }
-"""What is unequal, and both paths: the better one first, 100 Mb/s together."""
+"""Both paths by the property in which they differ: the better one first, 100 Mb/s together."""
 
 TUNNELS: Mapping[str, TunnelSpec] = {
     "round robin": TunnelSpec(),
@@ -37,14 +37,14 @@ TUNNELS: Mapping[str, TunnelSpec] = {
     "flow hash": TunnelSpec(scheduler="flowhash"),
     "no reordering": TunnelSpec(reordering="off"),
 }
-"""The tunnel of each transport; the weights of `weighted` are the bandwidths of a cell's paths."""
+"""Tunnel of each transport; the weights of `weighted` are the bandwidths of a cell's paths."""
 
 FULL = ("tcp", "mptcp", *TUNNELS)
 QUICK = tuple(name for name in FULL if name not in ("tcp", "flow hash"))
-"""Without those that use one path."""
+"""Transports of the quick form: without those that use one path."""
 
 GOOD_PERCENT = 85.0
-"""Nearly all: slow start, and the last packets on the worse path, take the rest."""
+"""Share of the sum that counts as all of it: slow start and the last packets on the worse path take the rest."""
 
 _CONFIGURATIONS = {"tcp": "baseline4", "mptcp": "mptcp4"}
 _LOSSLESS, _ALIKE = ("equal", "bandwidth", "delay"), ("equal", "delay")
@@ -63,7 +63,7 @@ def _links(cell: Cell) -> list[LinkSpec]:
 
 
 def _gets(sentence: str, transport: str, *paths: str, most: float | None = None) -> ClaimCheck:
-    """The claim that a transport gets nearly the sum of each of some kinds of paths, or at most a percentage of it."""
+    """Makes the claim that a transport gets nearly the sum of some kinds of paths, or at most a percentage of it."""
     wanted = Range(least=GOOD_PERCENT) if most is None else Range(most=most)
     bound = f"at least {GOOD_PERCENT:g}" if most is None else f"at most {most:g}"
     return claim(
@@ -72,7 +72,7 @@ def _gets(sentence: str, transport: str, *paths: str, most: float | None = None)
 
 
 def _shares(evidence: Evidence, transport: str, paths: Sequence[str], scale: float = 1) -> dict[str, Found]:
-    """The share of the sum for each kind of paths."""
+    """Returns the share of the sum for each kind of paths."""
     return {kind: level(evidence, "share_of_sum", scale=scale, transport=transport, paths=kind) for kind in paths}
 
 
@@ -155,7 +155,7 @@ class MultipathUnequal(MultipathScenario):
         name = str(cell.parameters["transport"])
         if name != "weighted":
             return TUNNELS[name]
-        return TunnelSpec(path_weights=[link.bandwidth_bps / 1e6 for link in _links(cell)])
+        return TunnelSpec(path_weights=[(link.bandwidth_bps or 0) / 1e6 for link in _links(cell)])
 
     @override
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:

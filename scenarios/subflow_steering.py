@@ -35,14 +35,14 @@ PATHS: Mapping[str, tuple[str, ...]] = {
         "bw=5 delay=16ms queue=30ms",
     ),
 }
-"""The links of each path between the edge switches."""
+"""Link of each path between the edge switches."""
 
 SETTLED_S, FAILURE_S, RECOVERY_S = 1.5, 2.5, 2.5
 _LEAD_NS = 50_000_000
 
 
-class _Course:
-    """The course of a load: steady, then the busiest path is cut and mended, then the busiest becomes a black hole."""
+class _LoadPhases:
+    """The phases of a load: steady; the busiest path is cut and restored; the busiest path becomes a black hole."""
 
     def __init__(self, run: RunningCell) -> None:
         self._run = run
@@ -52,8 +52,8 @@ class _Course:
         self._steps = [
             (SETTLED_S, self._settle),
             (self._steady_s, self._cut),
-            (self._steady_s + FAILURE_S, self._mend),
-            (self._steady_s + FAILURE_S + RECOVERY_S, self._swallow),
+            (self._steady_s + FAILURE_S, self._restore),
+            (self._steady_s + FAILURE_S + RECOVERY_S, self._drop_packets),
         ]
         self.length_s = self._steady_s + 2 * FAILURE_S + RECOVERY_S + 0.5
         self._failed_ns: dict[str, int] = {}
@@ -62,7 +62,7 @@ class _Course:
         self._failing: EmulatedLink = self._paths[0]
 
     def begin(self, start_ns: int) -> None:
-        """Sets when the load began."""
+        """Sets the start time of the load."""
         self._start_ns = start_ns
 
     def proceed(self) -> None:
@@ -74,7 +74,7 @@ class _Course:
             self._steps.pop(0)[1]()
 
     def measurement(self, stream: StreamRun) -> Measurement:
-        """The metrics of the whole course."""
+        """Returns the metrics of all phases."""
         total = max(1, sum(self._carried))
         shares = {f"share_path{n}": 100 * count / total for n, count in enumerate(self._carried, start=1)}
         metrics = {
@@ -101,11 +101,11 @@ class _Course:
         self._failed_ns["cut"] = time.monotonic_ns() + _LEAD_NS
         self._failing.set_carrier(False, at_ns=self._failed_ns["cut"])
 
-    def _mend(self) -> None:
+    def _restore(self) -> None:
         self._failing.set_carrier(True)
         self._before = self._path_bytes()
 
-    def _swallow(self) -> None:
+    def _drop_packets(self) -> None:
         self._failing = self._busiest(self._since(self._before))
         self._failed_ns["black_hole"] = time.monotonic_ns() + _LEAD_NS
         self._failing.set_black_hole(True, at_ns=self._failed_ns["black_hole"])
@@ -114,7 +114,7 @@ class _Course:
         return self._paths[max(range(len(carried)), key=carried.__getitem__)]
 
     def _path_bytes(self) -> list[int]:
-        """Bytes towards the client, on each path's link to its edge switch, which is end a of the link."""
+        """Returns the bytes towards the client on each path's link to its edge switch, which is end a of the link."""
         return [link.stats()["directions"]["b_to_a"]["out_bytes"] for link in self._paths]
 
     def _since(self, before: Sequence[int]) -> list[int]:
@@ -122,7 +122,7 @@ class _Course:
 
 
 def _path_links(testbed: Testbed) -> list[EmulatedLink]:
-    """The link of each path at the client's edge switch, in the order of the core switches."""
+    """Returns the link of each path at the client's edge switch, in the order of the core switches."""
     by_core = {
         link.intf2.node.name: link
         for link in testbed.links
@@ -139,7 +139,7 @@ class SubflowSteering(Scenario):
     subflows, or as many parallel TCP connections. `none` is no steering: the address of a subflow decides its path.
 
     Measured in each cell: the time to the first byte of short connections; goodput, and each path's share of the bytes.
-    Then a link of the busiest path is cut and mended, and a link of the busiest path becomes a black hole (the
+    Then a link of the busiest path is cut and restored, and a link of the busiest path becomes a black hole (the
     interface is up, packets vanish). The longest silence on a connection is the cost of such a failure.
 
       python -m scenarios.subflow_steering                              the quick form
@@ -166,7 +166,7 @@ class SubflowSteering(Scenario):
             (NO_POLICY, "single", "ecmp", "disjoint", "least-loaded"),
             (NO_POLICY, *POLICIES),
             option="--policies",
-            help="of the controller",
+            help="policies of the controller",
             check=one_of("--policies", (NO_POLICY, *POLICIES)),
         ),
         Axis("protocol", ("tcp", "mptcp")),
@@ -174,14 +174,19 @@ class SubflowSteering(Scenario):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--seconds", "of steady load before the failures", 4.0, read=at_least("--seconds", SETTLED_S + 1)),
+        Setting(
+            "--seconds",
+            "duration of the steady load before the failures",
+            4.0,
+            read=at_least("--seconds", SETTLED_S + 1),
+        ),
     )
     figures = steering_figures(PATHS)
     claims = steering_claims()
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
-        links, is_mptcp = PATHS[cell.parameters["paths"]], cell.parameters["protocol"] == "mptcp"
+        links, is_mptcp = PATHS[str(cell.parameters["paths"])], cell.parameters["protocol"] == "mptcp"
         return Fabric(
             edges=2,
             hosts=1,
@@ -194,12 +199,12 @@ class SubflowSteering(Scenario):
 
     @override
     def testbed_options(self, cell: Cell, plan: Plan) -> Mapping[str, Any]:
-        return {"policy": controller_policy(cell.parameters["policy"])}
+        return {"policy": controller_policy(str(cell.parameters["policy"]))}
 
     @override
     def caused_events(self, cell: Cell, plan: Plan) -> list[LinkEvent]:
         # Any path may turn out to be the busiest one, which then fails.
-        paths = range(1, len(PATHS[cell.parameters["paths"]]) + 1)
+        paths = range(1, len(PATHS[str(cell.parameters["paths"])]) + 1)
         return [LinkEvent.parse(f"0s edge1-core{n} {kind}") for n in paths for kind in ("down", "blackhole=on")]
 
     @override
@@ -210,17 +215,17 @@ class SubflowSteering(Scenario):
     def load(self, run: RunningCell) -> Measurement:
         client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
         is_mptcp, flows = run.cell.parameters["protocol"] == "mptcp", int(run.cell.parameters["flows"])
-        course = _Course(run)
+        phases = _LoadPhases(run)
         with StreamServer(server, run.folder, mptcp=is_mptcp, on_listening=congestion_control.set_on_listeners):
-            probe = Stream(seconds=course.length_s, connections=1 if is_mptcp else flows, mptcp=is_mptcp)
+            probe = Stream(seconds=phases.length_s, connections=1 if is_mptcp else flows, mptcp=is_mptcp)
             run.progress(0.3, "short connections")
             first_byte = median(probe.first_byte_ms(client, server.address(), 10))
             run.watch.start_events()
-            stream = probe.run(client, server.address(), watch=course.proceed, on_start=course.begin)
+            stream = probe.run(client, server.address(), watch=phases.proceed, on_start=phases.begin)
             if is_mptcp and flows > 1:
                 mptcp.require_mptcp(CLIENT, {}, mptcp.read_counters(client))
         metric = Metric(first_byte.value, "ms", first_byte.low, first_byte.high)
-        return course.measurement(stream).merged(Measurement({"first_byte": metric}))
+        return phases.measurement(stream).merged(Measurement({"first_byte": metric}))
 
 
 if __name__ == "__main__":

@@ -28,17 +28,17 @@ PATHS: Mapping[str, tuple[int, str]] = {
     FAST: (4, "100Mbit,1ms,1000p"),
     ONE: (1, "400Mbit,1ms,1000p"),
 }
-"""The number of paths, and the link of each. The first is the second with all times multiplied by ten."""
+"""Number of paths, and the link of each. The first is the second with all times multiplied by ten."""
 
 _EXAMPLES = Path(congestion.__file__).parent / "examples"
 FILES = {name: str(_EXAMPLES / f"{name}.bpf.c") for name in ("vegas_x4", "vegas_x16")}
 ALGORITHMS = ("cubic", "vegas", *FILES)
 ALL, LITTLE = 95.0, 75.0
-"""Per cent of what the paths can carry."""
+"""Shares of the paths' sum, in per cent, that count as all and as little of it."""
 
 
 def _gets(sentence: str, algorithm: str, paths: str, *, least: float = 0.0, most: float = float("inf")) -> ClaimCheck:
-    """The claim that an algorithm gets at least, or at most, so many per cent of the sum."""
+    """Makes the claim that an algorithm gets at least, or at most, a percentage of the sum."""
 
     def share(evidence: Evidence) -> dict[str, Found]:
         return {"": level(evidence, "share_of_sum", paths=paths, congestion_control=algorithm)}
@@ -51,7 +51,7 @@ def _gets(sentence: str, algorithm: str, paths: str, *, least: float = 0.0, most
 
 
 def _compared(evidence: Evidence, metric: str, *pairs: tuple[str, str]) -> dict[str, Found]:
-    """The change of a metric over the fast paths from one algorithm to another."""
+    """Returns the change of a metric over the fast paths from one algorithm to another."""
     return {
         f"{first} to {second}": change(
             evidence, metric, *({"paths": FAST, "congestion_control": name} for name in (first, second))

@@ -1,7 +1,7 @@
 """Claims of a run for its pages: a reason that several claims share is a remark below them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from results.records import Claim, ClaimVerdict
@@ -19,9 +19,14 @@ class ClaimsTable:
 
     @property
     def counts(self) -> str:
-        """Counts of the verdicts: `3 reproduced, 1 not decided`."""
-        count = Counter(claim.verdict for claim in self.claims)
-        return ", ".join(f"{count[verdict]} {verdict}" for verdict in ClaimVerdict if count[verdict])
+        """How many claims have each verdict: `3 reproduced, 1 not decided`."""
+        return verdict_counts(claim.verdict for claim in self.claims)
+
+
+def verdict_counts(verdicts: Iterable[ClaimVerdict]) -> str:
+    """Returns how many claims have each verdict, as text: `3 reproduced, 1 not decided`."""
+    count = Counter(verdicts)
+    return ", ".join(f"{count[verdict]} {verdict}" for verdict in ClaimVerdict if count[verdict])
 
 
 def finding(answer: Sequence[str], claims: Sequence[Claim]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from experiments.figures import curve
 from results.figures.charts import bars, looks_of
-from results.figures.drawing import Draw
+from results.figures.drawing import Figures
 from results.figures.over_time import Curve, TimePanel, lines_over_time
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NOBODY = "nobody"
-"""The rival of a flow that has the link for itself."""
+"""Name of the missing rival, for a flow that has the link for itself."""
 
 
-def race_figures() -> Mapping[str, Draw]:
-    """Each figure of a race by its name."""
+def race_figures() -> Figures:
+    """Returns each figure of a race by its name."""
     over_time = {
         f"{series}_over_time": partial(_over_time, series=series, title=title, y_label=label, scale=scale)
         for series, title, label, scale in (
@@ -65,7 +65,7 @@ def _side_by_side(cells: Sequence[CellResult], *, metric: str, title: str, y_lab
 
 
 def _over_time(cells: Sequence[CellResult], *, series: str, title: str, y_label: str, scale: float) -> Figure | None:
-    """A small plot for each pair: a row per algorithm that begins, a column per rival."""
+    """Draws a small plot for each pair: a row per first algorithm, a column per rival."""
     looks, ordered = _looks(cells), sorted(cells, key=_position)
     rivals = dict.fromkeys(cell.cell.parameters["against"] for cell in ordered)
     panels = [
@@ -90,6 +90,6 @@ def _curves(
 
 
 def _position(cell: CellResult) -> tuple[str, bool, str]:
-    """The place of a cell among the plots: for each algorithm, alone first."""
+    """Returns the sort key of a cell's plot: for each algorithm, the race without a rival first."""
     parameters = cell.cell.parameters
     return str(parameters["algorithm"]), parameters["against"] != NOBODY, str(parameters["against"])

@@ -8,14 +8,14 @@ from probes.transfers.tcp_flow import FlowTrace
 from results.records import Series
 
 WINDOW_S, STEP_S = 0.5, 0.1
-"""Throughput is averaged over a window that moves in steps: longer than round trips, shorter than a race."""
+"""Length and step of the moving window for throughput: longer than round trips, shorter than a race."""
 
 FAIR, STAYS_S = 0.9, 1.0
-"""Flows have converged when Jain's index is at least `FAIR` and stays so for `STAYS_S`."""
+"""Convergence of flows: Jain's index reaches `FAIR`, and stays above it for `STAYS_S`."""
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's fairness index: 1 if all are equal, 1/n if one has everything (Jain, Chiu, Hawe, DEC-TR-301, 1984).
+    """Returns Jain's fairness index: 1 if all are equal, 1/n if one has all (Jain, Chiu, Hawe, DEC-TR-301, 1984).
 
     Raises:
         ValueError: all shares are 0.
@@ -26,7 +26,7 @@ def jain(shares: Sequence[float]) -> float:
 
 
 def throughput(trace: FlowTrace, begin_s: float, seconds: float) -> Series:
-    """Acknowledged payload in bit/s over moving windows, each value at the middle of its window.
+    """Returns the acknowledged payload in bit/s over moving windows, each value at the middle of its window.
 
     It lasts some seconds from `begin_s`, a moment on CLOCK_MONOTONIC.
     """
@@ -36,13 +36,13 @@ def throughput(trace: FlowTrace, begin_s: float, seconds: float) -> Series:
 
 
 def goodput_bps(trace: FlowTrace, begin_s: float, from_s: float, to_s: float) -> float:
-    """Acknowledged payload per second between two moments after `begin_s`, even if the flow began later."""
+    """Returns the acknowledged payload in bit/s between two times after `begin_s`, even if the flow began later."""
     before, after = _acked(trace, begin_s, np.array([from_s, to_s]))
     return float(after - before) * 8 / (to_s - from_s)
 
 
 def converged_after_s(flows: Sequence[Series], since_s: float) -> float | None:
-    """How long after `since_s` the throughputs of the flows, at equal times, became fair and stayed so, if they did."""
+    """Returns the time from `since_s` until the flows' throughputs became fair and stayed so; None if they did not."""
     times = flows[0].times_s
     fair = [any(values) and jain(values) >= FAIR for values in zip(*(flow.values for flow in flows), strict=True)]
     steps = round(STAYS_S / STEP_S)
@@ -53,5 +53,5 @@ def converged_after_s(flows: Sequence[Series], since_s: float) -> float | None:
 
 
 def _acked(trace: FlowTrace, begin_s: float, at_s: np.ndarray) -> np.ndarray:
-    """Acknowledged bytes at some moments, interpolated between samples; 0 before the first."""
+    """Returns the acknowledged bytes at some times, interpolated between samples; 0 before the first."""
     return np.interp(at_s, np.array(trace.times_s) - begin_s, trace.columns["acked_bytes"], left=0.0)

@@ -71,6 +71,7 @@ def _run(probes: Sequence[TcpFlow], link: LinkSpec, folder: Path, as_object: boo
 
 def _measure(probe: TcpFlow, link: LinkSpec) -> CellResult:
     name = probe.congestion_control
+    assert name is not None, "main gives each probe the name of an algorithm"
     with Testbed(DtnPair(link=link, switched=False, congestion_control=name)) as testbed:
         source, target = testbed.host(SOURCE), testbed.host(TARGET)
         watch = fidelity.Watch(testbed, congestion_control=name)
@@ -106,7 +107,7 @@ def _as_json(cell: CellResult) -> dict[str, Any]:
 
 
 def _figure(cell: CellResult, link: LinkSpec) -> Figure:
-    """Window and threshold, round trip, and pacing rate, one below the other."""
+    """Draws window and threshold, round trip, and pacing rate, one below the other."""
     series, name = cell.measurement.series, cell.cell.parameters["congestion_control"]
     panels = (
         ("window (segments)", "cwnd", style.BLUE, 1.0),

@@ -13,8 +13,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     what = "the link; the delay is one way (default %(default)s)"
     parser.add_argument("--link", default="20Mbit,20ms,1bdp", metavar="BANDWIDTH,DELAY[,QUEUE[,LOSS]]", help=what)
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each transfer (default %(default)g)")
-    parser.add_argument("--interval", default="5ms", help="between two samples of the connection (default %(default)s)")
-    parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="for the figures (default: here)")
+    parser.add_argument("--interval", default="5ms", help="time between two samples (default %(default)s)")
+    parser.add_argument(
+        "--output", type=Path, default=Path(), metavar="DIR", help="folder for the figures (default: here)"
+    )
     parser.add_argument("--json", action="store_true", help="print the samples as one JSON object")
 
 

@@ -1,1 +1,1 @@
-"""What the experiments with data transfer nodes share."""
+"""Common parts of the experiments with data transfer nodes."""

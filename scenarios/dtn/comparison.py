@@ -23,7 +23,7 @@ class DtnComparison(DtnTransfer):
 
     programs = (*DtnTransfer.programs, "iperf3")
     window: str
-    """The parameter with the receiver's buffer in KiB."""
+    """Name of the parameter with the receiver's buffer in KiB."""
 
     @override
     def pair_options(self, cell: Cell) -> Mapping[str, Any]:
@@ -44,7 +44,7 @@ class DtnComparison(DtnTransfer):
 
 
 def _iperf3(run: RunningCell, expected_s: float) -> Iperf3:
-    """The transfer by iperf3: of the cell's size, or for the plan's time."""
+    """Returns the transfer by iperf3: of the cell's size, or for the plan's time."""
     if "seconds" in run.plan.settings:
         return Iperf3(seconds=float(run.plan.settings["seconds"]), warm_up_s=0, reverse=True)
     return Iperf3(seconds=max(1, expected_s), size_bytes=int(run.cell.parameters["size_mb"]) * MB, reverse=True)

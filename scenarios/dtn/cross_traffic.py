@@ -14,13 +14,13 @@ _STREAMS, _LIMIT_S = 4, 600
 
 
 def traffic_axis(quick: Sequence[ParameterValue] = (ISOLATED, CROSS)) -> Axis:
-    """The parameter `traffic`: a transfer alone on its path, and one beside cross traffic."""
+    """Returns the parameter `traffic`: a transfer alone on its path, or one with cross traffic."""
     return Axis("traffic", tuple(quick), (ISOLATED, CROSS))
 
 
 @contextmanager
-def beside(run: RunningCell) -> Iterator[None]:
-    """While the context is open, four connections from x1 to y1 share the bottleneck, if the cell is of that kind."""
+def applied(run: RunningCell) -> Iterator[None]:
+    """Sends four connections from x1 to y1 over the bottleneck while the context is open, if the cell wants them."""
     if run.cell.parameters.get("traffic", ISOLATED) == ISOLATED:
         yield
         return

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from mininet.topo import Topo
 
-from experiments.parameters import CONGESTION_CONTROL, link_setting
+from experiments.claims import Evidence
+from experiments.judging import Found, steps
+from experiments.parameters import CONGESTION_CONTROL, Setting, link_setting
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
 
 KIB, MB = 1024, 1_000_000
 KERNEL_DEFAULT = "default"
-"""A value of `buffer_kib`: no buffer is set, and the kernel sizes it as far as one that nobody has tuned does."""
+"""Value of `buffer_kib` that sets no buffer: the kernel sizes it, up to the limits of an untuned system."""
 
-_AUTOMATIC_KIB = 2048  # what such a kernel comes to, roughly
+_AUTOMATIC_KIB = 2048  # the size that an untuned kernel reaches, roughly
 
 
 class DtnTransfer(Scenario):
@@ -40,18 +42,18 @@ class DtnTransfer(Scenario):
     The default path is that between two sites of the paper's testbed, Chicago and Texas.
     """
 
-    headlines = ("goodput", "rtt", "first_byte", "cpu_client", "idle_cpu")
-    programs = ("sshd", "ssh-keyscan")
+    headlines: tuple[str, ...] = ("goodput", "rtt", "first_byte", "cpu_client", "idle_cpu")
+    programs: tuple[str, ...] = ("sshd", "ssh-keyscan")
     repeats = (2, 3)
     starting_s = 6.0
-    options = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
+    options: tuple[Setting, ...] = (CONGESTION_CONTROL, link_setting("10Gbit,15ms,1bdp", "the bottleneck"))
     buffer_kib: int | None = None
-    """Of each socket that receives, unless it is a parameter."""
+    """Buffer of each receiving socket, unless it is a parameter; None leaves it to the kernel."""
     source, target = SOURCE, TARGET
-    """The host that has the file, and the one that downloads it."""
+    """Hosts that have the file, and download it."""
 
     def transfer(self, cell: Cell, plan: Plan) -> TransferSpec:
-        """What is transferred in a cell."""
+        """Returns the transfer of a cell."""
         streams = int(cell.parameters.get("streams", 1))
         if "seconds" in plan.settings:
             return TransferSpec(streams=streams, time_limit_s=float(plan.settings["seconds"]), route=False)
@@ -65,18 +67,18 @@ class DtnTransfer(Scenario):
         )
 
     def link(self, cell: Cell, plan: Plan) -> LinkSpec:
-        """The bottleneck of a cell."""
+        """Returns the bottleneck of a cell."""
         return short_link(plan.settings["link"], "--link")
 
     def pair_options(self, cell: Cell) -> Mapping[str, Any]:
-        """Arguments for the DtnPair: the two hosts are joined by the bottleneck alone, unless traffic may cross it."""
+        """Returns arguments for the DtnPair: the bottleneck alone joins the hosts, unless there is cross traffic."""
         tuned = {"tuned": cell.parameters.get("buffer_kib") != KERNEL_DEFAULT}
         if "traffic" not in cell.parameters:
             return {"switched": False, **tuned}
         return {"cross_traffic": int(cell.parameters["traffic"] == cross_traffic.CROSS), **tuned}
 
     def transferred(self, run: RunningCell) -> Measurement:
-        """The transfer of a cell, beside whatever traffic crosses its path."""
+        """Runs the transfer of a cell; any cross traffic is running already."""
         source, spec = run.testbed.host(self.source), self.transfer(run.cell, run.plan)
         reach = source.address()
         address = "0.0.0.0" if spec.mptcp else reach  # further subflows come to the other addresses
@@ -95,7 +97,7 @@ class DtnTransfer(Scenario):
 
     @override
     def load(self, run: RunningCell) -> Measurement:
-        with cross_traffic.beside(run):
+        with cross_traffic.applied(run):
             return self.transferred(run)
 
     @override
@@ -114,12 +116,21 @@ class DtnTransfer(Scenario):
         return [f"the path was not the limit: {limit}"] if limit else []
 
 
+def goodput_steps(evidence: Evidence, along: str, at: str) -> dict[str, Found]:
+    """Returns the change of the goodput with each step of a parameter, at each value of another."""
+    return {
+        name: step
+        for value in evidence.numbers(at)
+        for name, step in steps(evidence, "goodput", along, **{at: value}).items()
+    }
+
+
 def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **chart: Any) -> Draw:
-    """A figure of goodput in Mbit/s, by `results.figures.charts.curves`; `{}` in a title is the value of `panels`."""
+    """Returns a figure of goodput in Mbit/s by `charts.curves`; `{}` in `panel_title` is the value of `panels`."""
 
     def draw(cells: Sequence[CellResult]) -> Figure | None:
         titles = {value: panel_title.format(value) for (value,) in group(cells, (panels,))} if panels else {}
-        labels = {"y_label": "goodput (Mbit/s)", "panels": panels, "panel_titles": titles}
-        return curves(cells, "goodput", scale=1e-6, **labels, **chart)
+        y_label = "goodput (Mbit/s)"
+        return curves(cells, "goodput", scale=1e-6, panels=panels, panel_titles=titles, y_label=y_label, **chart)
 
     return draw

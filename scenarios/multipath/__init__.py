@@ -1,1 +1,1 @@
-"""What the experiments on several paths share."""
+"""Common parts of the experiments on several paths."""

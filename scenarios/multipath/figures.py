@@ -26,7 +26,7 @@ _COSTS = {
 
 
 def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object) -> dict[str, Draw]:
-    """Bar charts of goodput by iperf3 and by FTP in Mbit/s or Gbit/s, of the download's time, and of processor time.
+    """Returns bar charts of goodput by iperf3 and FTP in Mbit/s or Gbit/s, download time, and processor time.
 
     The numbers are those of the paper's figures: `fig5` gives `fig5_iperf3`.
     """
@@ -43,7 +43,7 @@ def transfer_bars(numbers: tuple[str, str, str, str], unit: str, **chart: object
 
 
 def costs(**chart: Any) -> Draw:
-    """The processor time for a Gbit/s by iperf3; groups, panels and their labels as for `stacked_metrics`."""
+    """Returns a figure of the processor time per Gbit/s by iperf3; the chart's arguments as for `stacked_metrics`."""
     return partial(
         stacked_metrics,
         parts=_COSTS,
@@ -65,11 +65,11 @@ def over_time(
     y_label: str,
     scale: float = 1.0,
 ) -> Figure | None:
-    """A quantity over time, a curve for each configuration; None if no cell has it.
+    """Draws a quantity over time, a curve for each configuration; returns None if no cell has it.
 
     The parameter `panels` makes the plots; `scale` is the factor from the series' unit to that of the axis.
     """
-    shown = [cell for cell in cells if (found := cell.measurement.series.get(series)) and found.values]
+    shown = [cell for cell in cells if (stored := cell.measurement.series.get(series)) and stored.values]
     if not shown:
         return None
     looks = looks_of(sorted({str(cell.cell.parameters["configuration"]) for cell in shown}))
@@ -87,5 +87,5 @@ def over_time(
 
 
 def only(parameter: str, values: Collection[ParameterValue], draw: Callable[..., Figure | None]) -> Draw:
-    """A figure of the cells with one of some values of a parameter."""
+    """Returns a figure that is drawn from the cells with one of some values of a parameter."""
     return lambda cells: draw([cell for cell in cells if cell.cell.parameters[parameter] in values])

@@ -31,23 +31,23 @@ _NAME = re.compile(
 _IP_BYTES = {4: 20, 6: 40}
 _TCP_BYTES = 32
 _TUNNEL_BYTES = 8 + 8
-"""UDP's header, and GRE's with a sequence number."""
+"""Length of UDP's header, and of GRE's with a sequence number."""
 _UDP_LOAD = 0.9
-"""Of what the paths can carry: UDP does not slow down by itself where there is no room."""
+"""Fraction of the paths' capacity at which UDP is sent: it does not slow down by itself."""
 
 
 def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None = None) -> list[Setting]:
-    """The options `--seconds` and, where files are downloaded, `--size`, for the quick and the full form."""
-    settings = [Setting("--seconds", "of iperf3, after the warm-up", *seconds, read=at_least("--seconds", 1))]
+    """Returns the options `--seconds` and, where files are downloaded, `--size`, for the quick and the full form."""
+    settings = [Setting("--seconds", "duration of iperf3 after its warm-up", *seconds, read=at_least("--seconds", 1))]
     if size_mb is not None:
-        what = "of the file in MB; 0: no download"
+        what = "size of the downloaded file in MB; 0: no download"
         settings.append(Setting("--size", what, *size_mb, "size_mb", metavar="MB", read=at_least("--size", 0)))
     return settings
 
 
 def udp_setting(seconds: tuple[int, int]) -> Setting:
-    """The option `--udp`, for the quick and the full form."""
-    what = "seconds of UDP through a tunnel; 0: none"
+    """Returns the option `--udp`, for the quick and the full form."""
+    what = "duration of UDP through a tunnel in s; 0: none"
     return Setting("--udp", what, *seconds, "udp_s", metavar="SECONDS", read=at_least("--udp", 0))
 
 
@@ -67,7 +67,7 @@ class Configuration:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """The configuration with a name.
+        """Returns the configuration with a name.
 
         Raises:
             UsageError: there is none.
@@ -94,8 +94,15 @@ class MultipathScenario(Scenario):
     a cell has a tunnel; 0 for none).
     """
 
-    headlines = ("goodput", "ftp_goodput", "cpu_per_gbps", "ftp_cpu_per_gbps", "cpu_tunnel", "idle_cpu")
-    programs = ("iperf3", "vsftpd", "wget", "mptcpize", "ss")
+    headlines: tuple[str, ...] = (
+        "goodput",
+        "ftp_goodput",
+        "cpu_per_gbps",
+        "ftp_cpu_per_gbps",
+        "cpu_tunnel",
+        "idle_cpu",
+    )
+    programs: tuple[str, ...] = ("iperf3", "vsftpd", "wget", "mptcpize", "ss")
     repeats = (1, 10)
     starting_s = 3.0
     uses_all_paths = True
@@ -103,28 +110,28 @@ class MultipathScenario(Scenario):
 
     @abstractmethod
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
-        """The link of each path."""
+        """Returns the link of each path."""
 
     def configuration(self, cell: Cell) -> Configuration:
-        """The protocols of a cell; named by the parameter `configuration` by default."""
+        """Returns the protocols of a cell; by default the parameter `configuration` names them."""
         return Configuration.named(str(cell.parameters["configuration"]))
 
     def tunnel(self, cell: Cell) -> TunnelSpec:
-        """How the tunnel of a cell works, if it has one."""
+        """Returns the specification of the tunnel, for cells that have one."""
         configuration = self.configuration(cell)
         spec = TunnelSpec(family=configuration.paths_family)
         return replace(spec, offloads=False, run=1, reordering="off") if configuration.is_plain else spec
 
     def warm_up_s(self, cell: Cell) -> float:
-        """How long iperf3 sends before it counts."""
+        """Returns the warm-up of iperf3, which its result leaves out."""
         return 1.0
 
     def payload_limit_bps(self, cell: Cell, plan: Plan) -> float:
-        """The most TCP payload that all paths of a cell can carry together."""
+        """Returns the maximum TCP payload rate of all paths of a cell together."""
         return sum(link.bandwidth_bps or 0 for link in self.links(cell, plan)) * self.configuration(cell).payload_share
 
     def share_of_sum(self, measured: Measurement, run: RunningCell) -> Metric:
-        """The goodput as a share of `payload_limit_bps`."""
+        """Returns the goodput as a share of `payload_limit_bps`."""
         return Metric(100 * measured.metrics["goodput"].value / self.payload_limit_bps(run.cell, run.plan), "%")
 
     @override

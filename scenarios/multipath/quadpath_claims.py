@@ -44,10 +44,10 @@ PLAIN = "tun4_path4_plain"
 
 CLAIMED_MBPS = 360.0
 VEGAS_MBPS, VEGAS_WITHIN_MBPS = 100.0, 10.0
-"""It "fluctuated around" this, without digits."""
+"""Rate around which the paper's Vegas "fluctuated", and our tolerance: the paper has no digits."""
 
 DEVIATION_PERCENT = 1.5
-"""What is rounded to one per cent."""
+"""Largest deviation that rounds to one per cent."""
 
 _ABOUT_CLAIMED = about(CLAIMED_MBPS, ABOUT_PERCENT / 100 * CLAIMED_MBPS)
 _ABOUT_ONE_PATH = about(VEGAS_MBPS, VEGAS_WITHIN_MBPS)
@@ -59,11 +59,11 @@ _DRAWN6 = ("mptcp6", "tun6_path6")
 """The configurations whose processor time the paper draws, in Figures 5 to 7."""
 
 UDP_MBPS, UDP_LOST_PERCENT = 300.0, 0.1
-"""More than three of the four paths carry, and what may be lost of 90 % of what all can carry."""
+"""UDP rate that needs more than three of the four paths, and the tolerated loss at 90 % of all paths' capacity."""
 
 
 def quadpath_claims() -> tuple[ClaimCheck, ...]:
-    """All claims of the paper, and some of ours."""
+    """Returns all claims of the paper, and some of ours."""
     return (
         *_throughput(),
         *_downloads(),
@@ -71,7 +71,11 @@ def quadpath_claims() -> tuple[ClaimCheck, ...]:
         *_datagrams(),
         *_processors(),
         *_numbers_of_paths(),
-        *_repetitions(),
+        ClaimCheck(
+            "repetitions deviate by one per cent at most",
+            f"less than {DEVIATION_PERCENT:g} %, with every algorithm in every configuration, by iperf3 and FTP",
+            _deviation,
+        ),
     )
 
 
@@ -96,21 +100,21 @@ def _throughput() -> Iterable[ClaimCheck]:
             partial(_against_each, algorithm="vegas", configurations=TUNNELS, metric=metric),
             LESS,
         )
-    for sentence, configurations in (
+    for sentence, tunnels in (
         ("iperf3: Vegas in the tunnel stays at about one path", TUNNELS),
         ("the same in a tunnel that works as the paper's did (ours)", (PLAIN,)),
     ):
         yield claim(
             sentence,
             of_vegas,
-            partial(_rates, configurations=configurations, algorithms=("vegas",)),
+            partial(_rates, configurations=tunnels, algorithms=("vegas",)),
             _ABOUT_ONE_PATH,
             form=form,
         )
 
 
 def _downloads() -> Iterable[ClaimCheck]:
-    """What the paper says of downloads through one tunnel, against those over one path."""
+    """Yields the claims about downloads through one tunnel against those over one path."""
     yield from direction_and_size(
         "FTP with Vegas: MPT-GRE is faster than one path",
         partial(_against_one_path, metric="ftp_goodput", algorithm="vegas"),
@@ -154,7 +158,7 @@ def _families() -> Iterable[ClaimCheck]:
 
 
 def _datagrams() -> Iterable[ClaimCheck]:
-    """The paper's argument for a tunnel: MPTCP carries no UDP, whose packets stay on one path."""
+    """Yields the claims about UDP, the paper's argument for a tunnel: MPTCP does not carry it."""
     yield claim(
         "UDP: MPT-GRE uses several paths (ours)",
         f"more than {UDP_MBPS:g} Mbit/s, in every tunnel",
@@ -172,7 +176,7 @@ def _datagrams() -> Iterable[ClaimCheck]:
 
 
 def _processors() -> Iterable[ClaimCheck]:
-    """The paper compares processors over IPv6, by iperf3."""
+    """Yields the claims about processor time, which the paper compares over IPv6, by iperf3."""
     yield claim(
         "MPTCP takes less processor time than MPT-GRE",
         "MPT-GRE more, with every algorithm but Vegas, over IPv6",
@@ -197,7 +201,7 @@ def _processors() -> Iterable[ClaimCheck]:
 
 
 def _numbers_of_paths() -> Iterable[ClaimCheck]:
-    """The paper sees an "almost linear increase of CPU utilization with the number of interfaces and paths used"."""
+    """Yields the claims about an "almost linear increase of CPU utilization with the number of … paths used"."""
     sentence = "processor time increases with the number of paths"
     yield claim(
         sentence,
@@ -215,14 +219,6 @@ def _numbers_of_paths() -> Iterable[ClaimCheck]:
     )
 
 
-def _repetitions() -> Iterable[ClaimCheck]:
-    yield ClaimCheck(
-        "repetitions deviate by one per cent at most",
-        f"less than {DEVIATION_PERCENT:g} %, with every algorithm in every configuration, by iperf3 and FTP",
-        _deviation,
-    )
-
-
 def _cells(configuration: str, algorithm: str, paths: int = PATHS) -> Point:
     return {"configuration": configuration, "congestion_control": algorithm, "paths": paths}
 
@@ -234,7 +230,7 @@ def _rates(
     metric: str = "goodput",
     scale: float = 1e-6,
 ) -> dict[str, Found]:
-    """The throughput in Mbit/s, or another metric, of each algorithm in each configuration."""
+    """Returns the throughput in Mbit/s, or another metric, of each algorithm in each configuration."""
     return {
         f"{algorithm}, {configuration}": level(evidence, metric, scale=scale, **_cells(configuration, algorithm))
         for configuration, algorithm in product(configurations, algorithms)
@@ -242,7 +238,7 @@ def _rates(
 
 
 def _against_each(evidence: Evidence, algorithm: str, configurations: Sequence[str], metric: str) -> dict[str, Found]:
-    """How far an algorithm is above each other one in each configuration."""
+    """Returns the lead of an algorithm over each other one in each configuration."""
     others = [name for name in PAPERS if name != algorithm]
     return {
         f"{other}, {configuration}": change(
@@ -264,7 +260,7 @@ def _ipv6(evidence: Evidence) -> dict[str, Found]:
 
 
 def _costs(evidence: Evidence, algorithms: Sequence[str]) -> dict[str, Found]:
-    """How far the processor time of the tunnel is above that of MPTCP."""
+    """Returns the change of the processor time from MPTCP to the tunnel, by algorithm."""
     return {
         name: change(evidence, "cpu_total", *(_cells(configuration, name) for configuration in _DRAWN6))
         for name in algorithms
@@ -278,7 +274,7 @@ def _from_one_path_to_all(evidence: Evidence) -> dict[str, Found]:
 
 
 def _off_the_line(evidence: Evidence) -> dict[str, Found]:
-    """How far the processor time over two and three paths is off the line through one and four."""
+    """Returns the distance of the processor time over two and three paths from the line through one and four."""
     return {
         f"{paths} paths, {name}": found(partial(_distance, evidence, name, paths))
         for name, paths in product(_DRAWN6, range(2, PATHS))
@@ -295,7 +291,7 @@ def _distance(evidence: Evidence, configuration: str, paths: int) -> Estimate:
 
 
 def _oscillation(evidence: Evidence) -> Estimate:
-    """How far the changes of the load from second to second are larger in the tunnel than with MPTCP."""
+    """Returns the growth, from MPTCP to the tunnel, of the load's changes from second to second."""
     samples = []
     for configuration in _DRAWN6:
         cells = evidence.where(**_cells(configuration, "vegas")).cells
@@ -306,7 +302,7 @@ def _oscillation(evidence: Evidence) -> Estimate:
 
 
 def _mean_change(cell: CellResult) -> float | None:
-    """The mean change of the busy share of all processors between two samples; one step in load changes it little."""
+    """Returns the mean change of the busy share between two samples, which a single step of the load changes little."""
     busy = cell.measurement.series.get("busy")
     if busy is None or len(busy.values) < 2:
         return None
@@ -315,13 +311,13 @@ def _mean_change(cell: CellResult) -> float | None:
 
 
 def _deviation(evidence: Evidence) -> Outcome:
-    """The deviation of the repetitions, in each case and of both throughputs."""
+    """Judges the deviation of the repetitions, in each case and of both throughputs."""
     cases = {
         f"{_TESTS[metric]}, {algorithm}, {configuration}": _deviation_of(evidence, metric, configuration, algorithm)
         for metric, configuration, algorithm in product(_TESTS, (*TUNNELS, *MPTCPS), PAPERS)
     }
     outcome = judge(cases, Range(most=DEVIATION_PERCENT), "{:.1f} %")
-    has_one = outcome.why == ONE_REPETITION  # which deviates from nothing
+    has_one = outcome.why == ONE_REPETITION  # a single value has no deviation
     return replace(outcome, measured="") if has_one else outcome
 
 

@@ -12,7 +12,6 @@ from flightpath.errors import MeasurementFailed
 from probes.counters import links as link_counters
 from probes.counters import mptcp
 from probes.counters.sampling import Sampler
-from probes.probe import Probe
 from probes.transfers.ftp import FtpDownload
 from probes.transfers.iperf3 import Iperf3
 from results.records import Measurement, Metric
@@ -26,7 +25,7 @@ from topologies.testbed.tunnel import Tunnel
 
 _PIECE_BYTES = 1 << 20
 _SAMPLE_S = 0.2
-"""Between two samples of what the links carry: a download of the quick form takes a second."""
+"""Interval between two samples of the links' bytes: a download of the quick form takes a second."""
 
 
 class Transfers:
@@ -51,7 +50,7 @@ class Transfers:
         self._carried_before = self._carried()
 
     def iperf3(self, seconds: float, warm_up_s: float) -> Measurement:
-        """h1 sends to h2 for some seconds after a warm-up."""
+        """Sends from h1 to h2 by iperf3, for some seconds after a warm-up."""
         service = Iperf3Server(
             self._server, self._folder, mptcp=self._is_mptcp, on_listening=congestion_control.set_on_listeners
         )
@@ -65,14 +64,14 @@ class Transfers:
         return Measurement({**measured.metrics, **costs, **self._shares(before)}, measured.series, measured.metadata)
 
     def udp(self, seconds: float, rate_bps: int) -> Measurement:
-        """h1 sends datagrams to h2 at this rate; the names of all metrics begin with `udp_`."""
+        """Sends UDP from h1 to h2 at this rate; the names of all metrics begin with `udp_`."""
         with Iperf3Server(self._server, self._folder) as service:
             measured, used = self._run(Iperf3(seconds=seconds, udp_bps=rate_bps), service, is_tcp=False)
         costs = _costs(used, measured.metrics["goodput"].value * seconds, sender="probe", receiver="service")
         return Measurement({f"udp_{name}": metric for name, metric in {**measured.metrics, **costs}.items()})
 
     def ftp(self, size_bytes: int) -> Measurement:
-        """h1 downloads a file from h2; the names of all metrics begin with `ftp_`.
+        """Downloads a file from h2 to h1 by FTP; the names of all metrics begin with `ftp_`.
 
         The series `ftp_carried` is what all links together carried towards h1, headers included.
         """
@@ -105,7 +104,7 @@ class Transfers:
             link_counters.require_all_paths(moved)
 
     def _run(
-        self, probe: Probe, service: DaemonService, *, is_tcp: bool = True
+        self, probe: Iperf3 | FtpDownload, service: DaemonService, *, is_tcp: bool = True
     ) -> tuple[Measurement, Mapping[str, float]]:
         """Runs a probe; returns its measurement, and the seconds of real time and of processor time that it took."""
         recorded = not is_tcp
@@ -127,7 +126,7 @@ class Transfers:
         return measured, {name: after[name] - before[name] for name in after}
 
     def _used(self, service: DaemonService) -> dict[str, float]:
-        """Exact clocks only: the idle time of the machine is counted in ticks, which miss short bursts."""
+        """Returns the seconds so far, from exact clocks: the machine's idle time is in ticks, which miss bursts."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         tunnel, links = self._tunnel, self._link_counters()
         return {
@@ -140,27 +139,27 @@ class Transfers:
         }
 
     def _link_counters(self) -> list[Mapping[str, Any]]:
-        """For each link the counters of each direction."""
+        """Returns, for each link, the counters of each direction."""
         return [link.stats()["directions"] for link in self._testbed.links]
 
     def _carried_by_direction(self) -> dict[str, float]:
-        """The bytes so far in each direction on all links together; `b_to_a` is towards h1."""
+        """Returns the bytes so far in each direction on all links together; `b_to_a` is towards h1."""
         links = self._link_counters()
         return {way: float(sum(link[way]["out_bytes"] for link in links)) for way in ("a_to_b", "b_to_a")}
 
     def _carried(self) -> dict[str, int]:
-        """The bytes so far on each path, in both directions."""
+        """Returns the bytes so far on each path, in both directions."""
         paths = link_counters.snapshot({f"path{n}": link for n, link in enumerate(self._testbed.links, start=1)})
         return {path: sum(way["out_bytes"] for way in ways.values()) for path, ways in paths.items()}
 
     def _shares(self, before: Mapping[str, int]) -> dict[str, Metric]:
-        """The share of each path in the bytes since then."""
+        """Returns each path's share of the bytes since `before`."""
         moved = {path: now - before[path] for path, now in self._carried().items()}
         return {f"share_{path}": Metric(100 * count / sum(moved.values()), "%") for path, count in moved.items()}
 
 
 def _costs(used: Mapping[str, float], bits: float, *, sender: str, receiver: str) -> dict[str, Metric]:
-    """Metrics from the seconds used; `sender` and `receiver` are `probe` (on h1) and `service` (on h2)."""
+    """Returns metrics from the seconds used; `sender` and `receiver` are `probe` (on h1) and `service` (on h2)."""
     tunnel_of = {"probe": used["tunnel_client"], "service": used["tunnel_server"]}
     seconds = {
         "cpu_sender": used[sender] + tunnel_of[sender],
@@ -179,7 +178,7 @@ def _write(file: Path, size_bytes: int) -> None:
     """Writes a file of random bytes.
 
     Raises:
-        MeasurementFailed: there is no room for it.
+        MeasurementFailed: the file system is full.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     piece = os.urandom(_PIECE_BYTES)
@@ -189,4 +188,6 @@ def _write(file: Path, size_bytes: int) -> None:
             for at in range(0, size_bytes, _PIECE_BYTES):
                 written.write(piece[: size_bytes - at])
     except OSError as error:
-        raise MeasurementFailed(f"no file of {size_bytes} bytes: {error}", "choose a smaller one: --size") from error
+        raise MeasurementFailed(
+            f"cannot write a file of {size_bytes} bytes: {error}", "choose a smaller --size"
+        ) from error

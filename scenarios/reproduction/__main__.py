@@ -14,17 +14,17 @@ from scenarios.reproduction import check, parts, writing
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
-from scenarios.reproduction.record import Record, evidence, read, record_of
+from scenarios.reproduction.record import Record, newest_evidence, read, record_of
 
 FOLDER = Path("results/reproduction")
 
 _EPILOG = """\
 examples:
   python -m scenarios.reproduction --dry-run           what would be measured, and how long that takes
-  python -m scenarios.reproduction                     all parts; again after Ctrl-C: goes on where it was
+  python -m scenarios.reproduction                     all parts; after Ctrl-C, the same command continues
   python -m scenarios.reproduction dtn_buffers         one part
-  python -m scenarios.reproduction --page              the page of what the store has, nothing is measured
-  python -m scenarios.reproduction --record            puts what the store has into the record to commit, docs/
+  python -m scenarios.reproduction --page              the page from the store; nothing is measured
+  python -m scenarios.reproduction --record            updates the record in docs/ from the store, to commit
   python -m scenarios.reproduction --check             compares the store with that record
   python -m scenarios.reproduction --check other.json  compares another record with it
 
@@ -51,13 +51,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     names = ", ".join(part.name for part in PARTS)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"by default all: {names}")
-    parser.add_argument("--results", type=Path, default=FOLDER, metavar="DIR", help=f"where all of it goes ({FOLDER})")
-    parser.add_argument("--jobs", type=int, metavar="N", help="cells at once in virtual time (one per processor)")
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--dry-run", action="store_true", help="print what would be measured, and how long it takes")
-    instead.add_argument("--page", action="store_true", help="write the page of what the store has; measure nothing")
-    instead.add_argument("--record", action="store_true", help="replace these parts in the record in docs/, to commit")
-    instead.add_argument(
+    parser.add_argument(
+        "--results", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the store and the page ({FOLDER})"
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="parallel cells in virtual time (one per processor)")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--dry-run", action="store_true", help="print what would be measured, and how long it takes")
+    modes.add_argument("--page", action="store_true", help="write the page from the store; measure nothing")
+    modes.add_argument("--record", action="store_true", help="replace these parts in the record in docs/, to commit")
+    modes.add_argument(
         "--check",
         nargs="?",
         const=True,
@@ -107,32 +109,32 @@ def _dry_run(wanted: Sequence[Part], folder: Path, jobs: int | None) -> int:
 
 
 def _record(folder: Path, wanted: Sequence[Part]) -> Record:
-    return record_of(evidence(wanted, Store.open(folder, create=False)))
+    return record_of(newest_evidence(wanted, Store.open(folder, create=False)))
 
 
 def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     store = Store.open(folder, create=False)
-    found = evidence(wanted, store)
-    if not found:
+    evidence = newest_evidence(wanted, store)
+    if not evidence:
         raise UsageError(f"{store.name} has no run of the record", "make reproduce")
     if docs:
-        files = writing.update(found, store, PROJECT / "docs", [part.name for part in PARTS])
+        files = writing.update(evidence, store, PROJECT / "docs", [part.name for part in PARTS])
     else:
-        files = writing.write(found, store, folder, [part.name for part in wanted])
+        files = writing.write(evidence, store, folder, [part.name for part in wanted])
     print(*files, sep="\n")
     return 0
 
 
 def _check(later: Record, wanted: Sequence[Part]) -> int:
-    found = check.difference(_of_parts(read(writing.COMMITTED), wanted), _of_parts(later, wanted))
-    for line in [*found.remarks, *found.failures]:
+    difference = check.difference(_of_parts(read(writing.COMMITTED), wanted), _of_parts(later, wanted))
+    for line in [*difference.remarks, *difference.failures]:
         print(line)
-    print(f"{found.same} verdicts are the same, {len(found.failures)} changed", file=sys.stderr)
-    return MeasurementFailed.exit_code if found.failures else 0
+    print(f"{difference.same} verdicts are the same, {len(difference.failures)} changed", file=sys.stderr)
+    return MeasurementFailed.exit_code if difference.failures else 0
 
 
 def _of_parts(record: Record, wanted: Sequence[Part]) -> Record:
-    """The claims of some parts; of all, also of parts that there are no more, if all are wanted."""
+    """Restricts a record to some parts; if all are wanted, it keeps parts that no longer exist too."""
     names = {part.name for part in wanted}
     if len(names) == len(PARTS):
         return record

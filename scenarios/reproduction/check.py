@@ -1,9 +1,9 @@
 """Compares a new record with an earlier one: which verdicts changed.
 
-The check fails where a verdict is contradicted (`reproduced` and `not reproduced`), and where one is lost: what was
-decided is not any more, so that the measurement, or its form, is worth less. A verdict that is gained is told and does
-not fail: the earlier record said that it did not know, so nothing that it said is wrong. What only one of both records
-has is told as well: claims are added, and a new record may be of some parts only.
+The check fails if a verdict is contradicted (`reproduced` and `not reproduced`), or if one is lost: a claim that was
+decided no longer is, so the measurement, or its form, is worth less. A gained verdict is reported and does not fail:
+the earlier record left the claim open, so it was not wrong. A claim that only one of the records has is reported too:
+claims are added over time, and a new record may cover only some parts.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ _DECIDED = (ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_REPRODUCED)
 
 @dataclass(frozen=True)
 class Difference:
-    """How a new record differs from an earlier one, a line for each claim.
+    """Differences between a new record and an earlier one, a line for each claim.
 
     Attributes:
         failures: verdicts that are contradicted or lost.
         remarks: verdicts that are gained, and claims that only one of both records has.
-        same: how many claims have the same verdict.
+        same: number of claims with the same verdict.
     """
 
     failures: Sequence[str]

@@ -1,4 +1,4 @@
-"""What the record's page shows, ready for its templates: texts, and no markup."""
+"""The content of the record's page, ready for its templates: texts without markup."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from results.figures.drawing import draw_figures
 from results.records import CellResult, ClaimVerdict
 from results.statistics.estimates import Estimate, growth_percent, mean, usable
 from results.store.store import Store
-from results.summary.claims import ClaimsTable
+from results.summary.claims import verdict_counts
 from results.summary.numbers import short
 from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value
 from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredFigure, MeasuredPart, Record
@@ -22,7 +22,7 @@ class FigurePage:
     """A figure of a paper, beside ours.
 
     Attributes:
-        rows: what it is, the paper's value, and what was measured.
+        rows: the quantity, the paper's value, and the measured one.
         drawn: the files of our figures.
     """
 
@@ -49,7 +49,7 @@ class Page:
     """The whole page.
 
     Attributes:
-        made: when the measurements were made, at which commit, and on which machine.
+        made: date, commit and machine of the measurements.
         missing: the parts that the record does not have, or not all of.
     """
 
@@ -62,7 +62,7 @@ class Page:
 def page_of(
     record: Record, papers: Sequence[Paper], drawn: Mapping[tuple[str, str], Path], all_parts: Sequence[str]
 ) -> Page:
-    """The page of a record; `drawn` are our figures, by part and name."""
+    """Builds the page of a record; `drawn` are our figures, by part and name."""
     shown = [_paper_page(paper, record, drawn) for paper in papers]
     return Page(
         counts=counts(record.claims),
@@ -73,8 +73,8 @@ def page_of(
 
 
 def counts(claims: Sequence[JudgedClaim]) -> str:
-    """How many claims have each verdict."""
-    return ClaimsTable(claims, ()).counts
+    """Returns the number of claims with each verdict, as text."""
+    return verdict_counts(claim.verdict for claim in claims)
 
 
 def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Path]) -> PaperPage:
@@ -101,9 +101,9 @@ def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Pa
     )
 
 
-def measured_figures(papers: Sequence[Paper], found: Sequence[Evidence]) -> list[MeasuredFigure]:
-    """The values of all figures whose parts have cells."""
-    cells = {each.part.name: each.cells for each in found}
+def measured_figures(papers: Sequence[Paper], evidence: Sequence[Evidence]) -> list[MeasuredFigure]:
+    """Returns the values of all figures whose parts have cells."""
+    cells = {each.part.name: each.cells for each in evidence}
     return [
         MeasuredFigure(
             figure.part,
@@ -117,22 +117,22 @@ def measured_figures(papers: Sequence[Paper], found: Sequence[Evidence]) -> list
 
 
 def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> str:
-    """What was measured in the cells of a value, as text with its interval and unit."""
+    """Returns the measured counterpart of a value, as text with its interval and unit."""
     metric = value.metric or figure.metric
     if value.where is None:
         return _NOTHING
-    found = _values(cells, value.where, metric)
+    values = _values(cells, value.where, metric)
     if value.against is not None:
         before = _values(cells, value.against, metric)
-        usable_pair = bool(found and before) and sum(found) > 0 and sum(before) > 0
-        return _text(growth_percent(before, found), "{:+.1f}", figure.unit) if usable_pair else _NOT_MEASURED
-    if not found:
+        usable_pair = bool(values and before) and sum(values) > 0 and sum(before) > 0
+        return _text(growth_percent(before, values), "{:+.1f}", figure.unit) if usable_pair else _NOT_MEASURED
+    if not values:
         return _NOT_MEASURED
-    return _text(mean([figure.scale * each for each in found]), "", figure.unit)
+    return _text(mean([figure.scale * each for each in values]), "", figure.unit)
 
 
 def _values(cells: Sequence[CellResult], where: Point, metric: str) -> list[float]:
-    """A metric of the usable cells with some parameters."""
+    """Returns a metric of the usable cells with some parameters."""
     return [
         cell.measurement.metrics[metric].value
         for cell in usable(cells)
@@ -149,20 +149,20 @@ def _text(estimate: Estimate, form: str, unit: str) -> str:
     return f"{value} {unit} ({bounds[0]} to {bounds[1]})" if None not in bounds else f"{value} {unit} (one repetition)"
 
 
-def draw(papers: Sequence[Paper], found: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
-    """Draws each of our figures that a paper's figure names into its run's folder; the SVG files by part and name."""
+def draw(papers: Sequence[Paper], evidence: Sequence[Evidence], store: Store) -> dict[tuple[str, str], Path]:
+    """Draws our figures that a paper's figure names, each in its run's folder; returns the SVGs by part and name."""
     files = {}
-    for each in found:
+    for each in evidence:
         wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}
         figures = {name: draw for name, draw in each.part.scenario.figures.items() if name in wanted}
-        for path in draw_figures(figures, each.cells, store.artifacts(each.state.record.run_id)):
+        for path in draw_figures(figures, each.cells, store.artifacts(each.run.run_id)):
             if path.suffix == ".svg":
                 files[each.part.name, path.stem] = path
     return files
 
 
 def _made(record: Record) -> list[str]:
-    """Where and when the parts were measured: a line for each machine and commit."""
+    """Returns where and when the parts were measured: a line for each machine and commit."""
     lines: dict[str, list[str]] = {}
     for part in record.parts:
         machine = part.machine

@@ -12,7 +12,7 @@ from scenarios.reproduction.markdown import INTRODUCTION, TITLE
 
 
 def render_html(page: Page) -> str:
-    """The page, with its figures in it."""
+    """Renders the page with its figures embedded."""
     script, jinja = templating.asset("tables.js"), templating.environment()
     jinja.filters["coded"] = _coded
     figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(_drawn(page))}
@@ -34,5 +34,5 @@ def _drawn(page: Page) -> list[Path]:
 
 
 def _coded(text: str) -> Markup:
-    """A text in which words between backticks are code."""
+    """Escapes a text, and marks words between backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

@@ -14,7 +14,7 @@ INTRODUCTION = (
 
 
 def render_markdown(page: Page, images: Mapping[Path, str], link: Mapping[str, str]) -> str:
-    """The page; images have the addresses by which it refers to them, `link` those of files of the project."""
+    """Renders the page; `images` and `link` have the addresses of images and of the project's files."""
     lines = [f"# {TITLE}", "", _introduction(link), "", f"**{page.counts}.**", ""]
     lines += ["Written by `make reproduce-record`; do not edit. Measured on:", ""]
     lines += [f"- {line}" for line in page.made]
@@ -72,6 +72,6 @@ def _linked(file: str, link: Mapping[str, str]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table; a bar in a text would end its cell."""
+    """Formats a table; vertical bars are escaped, because they would end a cell."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(str(text).replace("|", "\\|") for text in line) + " |" for line in lines]

@@ -17,13 +17,13 @@ from scenarios.reproduction.parts import CORES
 from scenarios.reproduction.progress import Next, State
 
 _MEASURED = (0, UntrustworthyResult.exit_code)
-"""Unusable cells say something about the machine, so they belong into the record."""
+"""Exit codes of a measured part: unusable cells say something about the machine, so they belong in the record."""
 
 
 def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
     """Measures what is missing, into the store of a folder; returns the exit code.
 
-    A part that cannot be measured does not keep the others from it: the code is that of the first such part.
+    A part that cannot be measured does not stop the others; the exit code is that of the first such part.
     """
     estimates_s = [remaining_s(state, jobs) for state in states]
     worst, spent_s, estimated_s = 0, 0.0, 0.0
@@ -46,17 +46,17 @@ def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
 
 
 def remaining_s(state: State, jobs: int | None) -> float:
-    """How long the missing cells of a part take, roughly."""
+    """Estimates the time that the missing cells of a part take."""
     if state.next is Next.NOTHING:
         return 0.0
     return state.part.estimate_s(jobs or CORES) * (1 - state.cells / max(1, state.planned))
 
 
 def command(state: State, folder: Path, jobs: int | None) -> list[str]:
-    """The command that measures the missing cells of a part."""
+    """Returns the command that measures the missing cells of a part."""
     part = state.part
     words = [sys.executable, "-m", f"scenarios.{part.scenario.name}", *part.arguments, "--results", str(folder)]
-    if state.next is Next.RESUME:
+    if state.next is Next.RESUME and state.record is not None:
         words += ["--resume", state.record.run_id]
     if part.clock is Clock.VIRTUAL and jobs is not None:
         words += ["--jobs", str(jobs)]
@@ -64,7 +64,7 @@ def command(state: State, folder: Path, jobs: int | None) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time in hours and minutes."""
+    """Formats a time in hours and minutes."""
     minutes = max(1, round(seconds / 60)) if seconds else 0
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
@@ -82,7 +82,7 @@ def _announce(text: str, left_s: float) -> None:
 
 
 def _run(words: Sequence[str]) -> int:
-    """Runs a command, and returns its exit code; Ctrl-C ends it as it ends by itself, with its cells kept."""
+    """Runs a command and returns its exit code; Ctrl-C is passed on, so that finished cells are kept."""
     at_our_end = partial(request_signal_at_parents_end, signal.SIGINT)
     # In a session of its own, so that the terminal's Ctrl-C does not reach it a second time.
     with subprocess.Popen(words, cwd=PROJECT, start_new_session=True, preexec_fn=at_our_end) as process:

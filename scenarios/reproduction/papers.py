@@ -1,4 +1,4 @@
-"""What the papers say, from the files in `papers/`: values, what is not tested here, and what was learnt since."""
+"""The papers as the record quotes them, from `papers/`: values, untested statements, and later findings."""
 
 import tomllib
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ class Value:
 
     Attributes:
         paper: as the paper writes it.
-        where: the cells that measured the same; none if nothing here did.
-        against: cells from which the change in per cent is shown, instead of the value itself.
-        metric: of the cells; that of the figure by default.
+        where: parameters of the cells that measured the same; None if nothing here did.
+        against: parameters of cells from which the change in per cent is shown, instead of the value itself.
+        metric: the metric of the cells; by default the figure's.
     """
 
     what: str
@@ -40,7 +40,7 @@ class PaperFigure:
     Attributes:
         number: for example `Figure 5`.
         source: where in the paper its values are stated.
-        part: that measured the same.
+        part: the part that measured the same.
         ours: the figures of that part's scenario which show the same.
         metric, unit, scale: of the measured values; the scale is that of the stored unit to the shown one.
     """
@@ -59,7 +59,7 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Untested:
-    """Something of the paper that no claim here is about, and why."""
+    """A statement of the paper that no claim here covers, and why."""
 
     what: str
     why: str
@@ -67,7 +67,7 @@ class Untested:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What the paper could not know; `see` is a file with the whole of it, from the project's folder."""
+    """A finding that the paper could not know; `see` is the file that explains it, relative to the project."""
 
     what: str
     see: str
@@ -75,7 +75,7 @@ class Learnt:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, as far as the record quotes it; `name` is that of its file."""
+    """A paper, as far as the record quotes it; `name` is the name of its file."""
 
     name: str
     title: str
@@ -86,7 +86,7 @@ class Paper:
 
 
 def papers() -> list[Paper]:
-    """All papers, in the order of their names."""
+    """Reads all papers, in the order of their names."""
     reader = TypeAdapter(Paper)
     return [
         reader.validate_python({"name": file.stem, **tomllib.loads(file.read_text(encoding="utf-8"))})

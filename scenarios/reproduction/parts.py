@@ -1,4 +1,4 @@
-"""What the record is made of: the runs, each with its form and its clock. To add one, add it to `PARTS`."""
+"""The parts of the record: runs, each with its form and its clock. To add one, add it to `PARTS`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from scenarios.command import runner
 from scenarios.command.options import request_from
 
 CORES = 2
-"""Of the machine that the estimates are for, if nothing else is asked for."""
+"""Number of cores that the estimates assume by default."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Part:
     that tests it.
 
     Attributes:
-        name: for `PART="…"`; that of the scenario as a rule.
-        paper: that of its file in `papers/`.
-        options: of the scenario; the clock, the jobs and the store are added.
+        name: for `PART="…"`; usually the scenario's.
+        paper: name of the paper's file in `papers/`.
+        options: the scenario's options; the clock, the jobs and the store are added.
         cell_s: processor time of one cell in virtual time, roughly, as measured; 0 on the real clock, where the
             scenario itself knows how long a cell takes.
     """
@@ -40,26 +40,26 @@ class Part:
 
     @property
     def scenario(self) -> Scenario:
-        """What is run."""
+        """The scenario that is run."""
         return catalogue.get(self.scenario_name or self.name)
 
     @property
     def arguments(self) -> list[str]:
-        """The options of the scenario, and the clock. At the paper's rates: cells that a machine cannot carry tell."""
+        """The options of the scenario, and the clock; at the paper's rates, since cells tell if a machine is slow."""
         scale = [] if self.clock is Clock.VIRTUAL else ["--scale", "1"]
         return [*self.options.split(), "--clock", str(self.clock), *scale]
 
     @property
     def command(self) -> str:
-        """What a user types to repeat it by itself."""
+        """The command that repeats this part by itself."""
         return " ".join(["python3 -m", f"scenarios.{self.scenario.name}", *self.arguments])
 
     def plan(self) -> Plan:
-        """Its cells, before the machine was asked what it can measure."""
+        """Returns the plan, before cells that this machine cannot measure are left out."""
         return runner.requested_plan(self.scenario, request_from(self.scenario, self.arguments))
 
     def estimate_s(self, jobs: int = CORES) -> float:
-        """How long it takes, roughly, with so many cells at once where the clock is virtual."""
+        """Estimates the duration; in virtual time, `jobs` cells are measured at once."""
         plan = self.plan()
         if self.clock is Clock.VIRTUAL:
             return len(plan.cells()) * self.cell_s / jobs
@@ -114,7 +114,7 @@ PARTS = (
 
 
 def chosen(names: Sequence[str]) -> list[Part]:
-    """The parts with these names, in the order of the record; all if there are none.
+    """Returns the parts with these names, in the order of the record; all parts if no name is given.
 
     Raises:
         UsageError: there is no such part.

@@ -1,4 +1,4 @@
-"""What the store already has of each part, and what is left to do."""
+"""The progress of each part: the cells in the store, and the next step."""
 
 import json
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ _MEASURING = (
     ":(exclude,glob)scenarios/**/*claims.py",
     ":(exclude,glob)scenarios/**/*figures.py",
 )
-"""What a measurement depends on, as git names it: neither pages, nor claims of a file of their own."""
+"""Git pathspecs of everything that a measurement depends on; pages and the files of claims are excluded."""
 
 
 class Next(StrEnum):
-    """What is to be done with a part."""
+    """The next step for a part."""
 
     MEASURE = "measure"
     RESUME = "resume"
@@ -38,7 +38,7 @@ class Next(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """A part and its newest run in the store, if there is one of its plan; `cells` are those that the run has."""
+    """A part and the newest run of its plan in the store, if there is one; `cells` counts the cells of that run."""
 
     part: Part
     planned: int
@@ -48,12 +48,14 @@ class State:
 
 
 def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> State:
-    """What the store has of a part: the newest run of its plan, and by default of the same program."""
+    """Returns the state of a part by the newest run of its plan, by default measured by the same program."""
     plan = part.plan()
     state = State(part, len(plan.cells()))
-    for record in reversed(store.runs(part.scenario.name)) if store else ():
+    if store is None:
+        return state
+    for record in reversed(store.runs(part.scenario.name)):
         stored = _plan_of(record)
-        if stored is None or not _is_of(plan, stored):
+        if stored is None or not _matches(plan, stored):
             continue
         if same_program and not is_same_program(record.environment):
             continue
@@ -64,7 +66,7 @@ def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> S
 
 
 def is_same_program(environment: Mapping[str, Any], project: Path = PROJECT) -> bool:
-    """Whether nothing that measures has changed since a run: commits of texts, tests and pages do not matter."""
+    """Tells whether the measuring code is unchanged since a run; changes of texts, tests and pages do not count."""
     ours, commit = identity(project), environment.get("commit")
     if commit == ours.get("commit"):
         return commit is not None or environment.get("flightpath") == ours["flightpath"]
@@ -84,13 +86,13 @@ def _plan_of(record: RunRecord) -> Plan | None:
         return None
 
 
-def _is_of(asked: Plan, stored: Plan) -> bool:
-    """Whether a stored plan is the one asked for, except for congestion controls that the machine did not have."""
+def _matches(requested: Plan, stored: Plan) -> bool:
+    """Tells whether a stored plan is the requested one, except for algorithms that the machine did not have."""
     name = "congestion_control"
     had = stored.axes.get(name, ())
-    if had and set(had) < set(asked.axes.get(name, ())):
-        asked = replace(asked, axes={**asked.axes, name: had})
-    return _text(asked) == _text(stored)
+    if had and set(had) < set(requested.axes.get(name, ())):
+        requested = replace(requested, axes={**requested.axes, name: had})
+    return _text(requested) == _text(stored)
 
 
 def _text(plan: Plan) -> str:

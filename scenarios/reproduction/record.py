@@ -1,4 +1,4 @@
-"""The record of a reproduction: the verdict on each claim, what it is based on, and where that was measured."""
+"""The record of a reproduction: the verdict on each claim, its evidence, and where that was measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from experiments.claims import check_claims
 from experiments.plan import Plan
 from flightpath.errors import UsageError
-from results.records import CellResult, Claim, ClaimVerdict, RunStatus, Verdict
+from results.records import CellResult, Claim, ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.store import Store
 from results.summary.verdicts import badge_text, overall
 from scenarios.reproduction.parts import Part
@@ -27,10 +27,10 @@ class MeasuredPart:
     """A part's run.
 
     Attributes:
-        command: that repeats it by itself.
+        command: the command that repeats it by itself.
         certificate: the verdict on its cells, with reasons.
-        cells, planned: how many were measured, of how many.
-        commit: of the program that measured it; empty if it is unknown.
+        cells, planned: number of measured and of planned cells.
+        commit: the measuring program's commit; empty if it is unknown.
         machine: where it was measured.
     """
 
@@ -51,12 +51,12 @@ class MeasuredPart:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of a paper, beside what a part measured.
+    """A claim of a paper, with the measured value.
 
     Attributes:
         stated: the paper's value.
-        measured: with its 95 % interval; empty if it was not tested.
-        part: by which it was judged.
+        measured: the measured value with its 95 % interval; empty if the claim was not tested.
+        part: the part whose cells decided it.
         certificate: the verdict on that part's cells.
     """
 
@@ -73,7 +73,7 @@ class JudgedClaim:
 
     @property
     def name(self) -> tuple[str, str]:
-        """What the claim is found by in another record."""
+        """The key that identifies the claim in another record."""
         return self.scenario, self.claim
 
 
@@ -83,7 +83,7 @@ class MeasuredFigure:
 
     Attributes:
         number: of the figure in its paper.
-        rows: what it is, the paper's value, and what was measured.
+        rows: the quantity, the paper's value, and the measured one.
     """
 
     part: str
@@ -93,7 +93,7 @@ class MeasuredFigure:
 
 @dataclass(frozen=True)
 class Record:
-    """All that was measured."""
+    """The whole record."""
 
     format: int
     parts: tuple[MeasuredPart, ...]
@@ -101,7 +101,7 @@ class Record:
     figures: tuple[MeasuredFigure, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The record as JSON values, for `read`."""
+        """Returns the record as JSON values, for `read`."""
         return asdict(self)
 
 
@@ -110,43 +110,49 @@ class Evidence:
     """A part's newest run, with its cells."""
 
     state: State
+    run: RunRecord
     cells: Sequence[CellResult]
 
     @property
     def part(self) -> Part:
-        """Whose run it is."""
+        """The part that was run."""
         return self.state.part
 
 
-def evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
-    """The newest run of each part that has cells, whichever commit measured it."""
+def newest_evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
+    """Returns the newest run of each part that has cells, whichever commit measured it."""
     states = [state_of(part, store, same_program=False) for part in parts]
-    return [Evidence(state, store.cells(state.record.run_id)) for state in states if state.cells]
+    return [
+        Evidence(state, state.record, store.cells(state.record.run_id))
+        for state in states
+        if state.record is not None and state.cells
+    ]
 
 
-def record_of(found: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
-    """The record of some runs; all claims are judged anew, from their cells."""
-    claims = _each_once(claim for each in found for claim in _judged(each))
-    return Record(FORMAT, tuple(map(_measured, found)), claims, tuple(figures))
+def record_of(evidence: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
+    """Makes the record of some runs; all claims are judged anew, from their cells."""
+    claims = _each_once(claim for each in evidence for claim in _judged(each))
+    return Record(FORMAT, tuple(map(_measured, evidence)), claims, tuple(figures))
 
 
 def merged(earlier: Record, later: Record, order: Sequence[str]) -> Record:
-    """An earlier record in which the parts that were measured later are replaced.
+    """Merges two records: parts of the later one replace those of the earlier one.
 
     Args:
-        order: the names of all parts; what the earlier record has of others is left out.
+        order: the names of all parts; any others in the earlier record are dropped.
     """
     newer = {part.name for part in later.parts}
 
-    def both(kept: Iterable[_OfPart], new: Iterable[_OfPart], name: Callable[[_OfPart], str]) -> tuple[_OfPart, ...]:
-        found = [*(each for each in kept if name(each) not in newer), *new]
-        return tuple(sorted((each for each in found if name(each) in order), key=lambda each: order.index(name(each))))
+    def joined(kept: Iterable[_OfPart], new: Iterable[_OfPart], name: Callable[[_OfPart], str]) -> tuple[_OfPart, ...]:
+        either = [*(each for each in kept if name(each) not in newer), *new]
+        known = [each for each in either if name(each) in order]
+        return tuple(sorted(known, key=lambda each: order.index(name(each))))
 
     return Record(
         FORMAT,
-        both(earlier.parts, later.parts, lambda part: part.name),
-        _each_once(both(earlier.claims, later.claims, lambda claim: claim.part)),
-        both(earlier.figures, later.figures, lambda figure: figure.part),
+        joined(earlier.parts, later.parts, lambda part: part.name),
+        _each_once(joined(earlier.claims, later.claims, lambda claim: claim.part)),
+        joined(earlier.figures, later.figures, lambda figure: figure.part),
     )
 
 
@@ -154,7 +160,7 @@ def read(file: Path) -> Record:
     """Reads a record.
 
     Raises:
-        UsageError: there is none, or it is not one of this version.
+        UsageError: there is none, or it has the format of another version.
     """
     try:
         record = TypeAdapter(Record).validate_json(file.read_bytes())
@@ -168,9 +174,9 @@ def read(file: Path) -> Record:
     return record
 
 
-def _judged(found: Evidence) -> Iterable[JudgedClaim]:
-    part, cells = found.part, found.cells
-    form = Plan.from_json(found.state.record.plan).form
+def _judged(evidence: Evidence) -> Iterable[JudgedClaim]:
+    part, cells = evidence.part, evidence.cells
+    form = Plan.from_json(evidence.run.plan).form
     for claim in check_claims(part.scenario.claims, cells, form):
         yield _judged_claim(claim, part, overall(cells))
 
@@ -191,7 +197,7 @@ def _judged_claim(claim: Claim, part: Part, certificate: Verdict) -> JudgedClaim
 
 
 def _each_once(claims: Iterable[JudgedClaim]) -> tuple[JudgedClaim, ...]:
-    """Each claim by the first part that tested it, or else by the first."""
+    """Returns each claim once: as judged by the first part that tested it, or else by the first part."""
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for claim in claims:
         earlier = chosen.get(claim.name)
@@ -204,18 +210,18 @@ def _is_untested(claim: JudgedClaim) -> bool:
     return claim.verdict is ClaimVerdict.NOT_TESTED
 
 
-def _measured(found: Evidence) -> MeasuredPart:
-    part, run = found.part, found.state.record
+def _measured(evidence: Evidence) -> MeasuredPart:
+    part, run = evidence.part, evidence.run
     return MeasuredPart(
         name=part.name,
         paper=part.paper,
         command=part.command,
         run=run.run_id,
         clock=str(part.clock),
-        verdict=overall(found.cells),
-        certificate=badge_text(found.cells),
-        cells=found.state.cells,
-        planned=found.state.planned,
+        verdict=overall(evidence.cells),
+        certificate=badge_text(evidence.cells),
+        cells=evidence.state.cells,
+        planned=evidence.state.planned,
         started_at=run.started_at.isoformat(timespec="seconds"),
         ended_at=run.ended_at.isoformat(timespec="seconds") if run.ended_at and run.status is RunStatus.DONE else "",
         commit=str(run.environment.get("commit", "")),

@@ -17,10 +17,10 @@ from scenarios.reproduction.record import Evidence, Record, merged, read, record
 
 NAME = "reproduction"
 COMMITTED = PROJECT / "docs" / f"{NAME}.json"
-"""The record that a new run is compared with."""
+"""Record with which a new run is compared."""
 
 
-def write(found: Sequence[Evidence], store: Store, folder: Path, wanted: Sequence[str]) -> list[Path]:
+def write(evidence: Sequence[Evidence], store: Store, folder: Path, wanted: Sequence[str]) -> list[Path]:
     """Writes record, page and figures into a folder, as its only ones; returns the files of record and page.
 
     The HTML page goes into the store's folder, because it is large and holds what the others hold.
@@ -28,24 +28,24 @@ def write(found: Sequence[Evidence], store: Store, folder: Path, wanted: Sequenc
     Args:
         wanted: the names of the parts that the page should have.
     """
-    drawn = draw(papers(), found, store)
-    record = record_of(found, measured_figures(papers(), found))
+    drawn = draw(papers(), evidence, store)
+    record = record_of(evidence, measured_figures(papers(), evidence))
     page = store.folder / f"{NAME}.html"
     _write(page, render_html(page_of(record, papers(), drawn, wanted)))
     shutil.rmtree(folder / NAME, ignore_errors=True)
     return [*_write_record(record, drawn, folder, wanted), page]
 
 
-def update(found: Sequence[Evidence], store: Store, folder: Path, all_parts: Sequence[str]) -> list[Path]:
+def update(evidence: Sequence[Evidence], store: Store, folder: Path, all_parts: Sequence[str]) -> list[Path]:
     """Replaces the parts that were measured in the record of a folder, and writes its page anew; returns the files.
 
     Raises:
         UsageError: the record that is there cannot be read.
     """
-    record = record_of(found, measured_figures(papers(), found))
+    record = record_of(evidence, measured_figures(papers(), evidence))
     if (folder / f"{NAME}.json").exists():
         record = merged(read(folder / f"{NAME}.json"), record, all_parts)
-    return _write_record(record, draw(papers(), found, store), folder, all_parts)
+    return _write_record(record, draw(papers(), evidence, store), folder, all_parts)
 
 
 def _write_record(
@@ -69,16 +69,17 @@ def _write(file: Path, text: str) -> None:
 
 
 def _images(drawn: Mapping[tuple[str, str], Path], folder: Path) -> dict[tuple[str, str], Path]:
-    """Copies figures as PNG into a folder; returns all that are there, by part and name."""
+    """Copies figures as PNG into a folder; returns all figures of the folder, by part and name."""
     make_folder(folder)
     for (part, name), path in drawn.items():
         copy = folder / f"{part}-{name}.png"
         shutil.copyfile(path.with_suffix(".png"), copy)
         give_to_caller(copy)
-    return {tuple(path.stem.split("-", 1)): path for path in folder.glob("*.png")}
+    parted = ((path.stem.partition("-"), path) for path in folder.glob("*.png"))
+    return {(part, name): path for (part, _, name), path in parted}
 
 
 def _links(page: Page, folder: Path) -> dict[str, str]:
-    """The addresses of files of the project, as the page in a folder refers to them."""
+    """Returns the links to the project's files, relative to the page's folder."""
     files = ["docs/results.md#claims", *(each.see for paper in page.papers for each in paper.learnt)]
     return {file: os.path.relpath(PROJECT / file, folder) for file in files}

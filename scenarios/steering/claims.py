@@ -1,4 +1,4 @@
-"""Claims about steering policies: what each of them is for."""
+"""Claims about steering policies: the purpose of each."""
 
 from functools import partial
 
@@ -7,19 +7,19 @@ from experiments.judging import MORE, Found, Point, Range, change, claim, level
 from topologies.links.spec import PAYLOAD_SHARE
 
 PATH_BPS = 20e6 * PAYLOAD_SHARE
-"""The most payload that one of the equal paths can carry."""
+"""Maximum payload rate of one of the equal paths."""
 
 GAIN_PERCENT = 90.0
-"""Of the most payload of all paths; slow start and the last packets on the weakest path take the rest."""
+"""Share of the maximum payload rate that counts as all of it: slow start and the last packets take the rest."""
 
 NO_GAIN = 1.1
 FAST_RECOVERY_MS = 1000.0
-"""TCP itself leaves a dead path after timeouts that begin at 200 ms or more and double each time."""
+"""Maximum silence of a fast recovery: TCP's own timeouts begin at 200 ms or more, and double each time."""
 
 
-def steering_claims() -> list[ClaimCheck]:
-    """All claims of the scenario."""
-    return [
+def steering_claims() -> tuple[ClaimCheck, ...]:
+    """Returns all claims of the scenario."""
+    return (
         claim(
             "subflows over disjoint equal paths get the sum of them",
             f"at least {GAIN_PERCENT:g} % of four paths",
@@ -59,7 +59,7 @@ def steering_claims() -> list[ClaimCheck]:
                 ("a black hole, which no switch reports, is found, and the connection moved", "silence_black_hole"),
             )
         ),
-    ]
+    )
 
 
 def _point(policy: str, protocol: str) -> Point:
@@ -71,7 +71,7 @@ def _against(evidence: Evidence, policy: str, other: str, protocol: str) -> dict
 
 
 def _silences(evidence: Evidence, metric: str) -> dict[str, Found]:
-    """The longest silence under the policy `disjoint`, for each load."""
+    """Returns the longest silence under the policy `disjoint`, for each load."""
     return {
         f"{protocol}, {paths} paths, {flows} flows": level(
             evidence, metric, policy="disjoint", protocol=protocol, paths=paths, flows=flows

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.figures import metric_bars, stacked_metrics
 from results.figures import style
-from results.figures.drawing import Draw
+from results.figures.drawing import Draw, Figures
 from results.figures.style import Look
 from results.records import Cell, CellResult
 
@@ -28,11 +28,14 @@ _PATHS = {
 }
 
 
-def steering_figures(networks: Iterable[str]) -> Mapping[str, Draw]:
-    """Each figure by its name, for some values of the parameter `paths`."""
+def steering_figures(networks: Iterable[str]) -> Figures:
+    """Returns each figure by its name, for some values of the parameter `paths`."""
     drawn: dict[str, Draw] = {}
     for network in networks:
-        titled = {name: (f"{what}, by policy ({network} paths)", *axis) for name, (what, *axis) in _BARS.items()}
+        titled = {
+            name: (f"{title}, by policy ({network} paths)", label, scale)
+            for name, (title, label, scale) in _BARS.items()
+        }
         for metric, draw in metric_bars(titled, groups="policy", by="load", x_label="policy").items():
             drawn[f"{metric}_{network}"] = partial(_of_network, network=network, draw=draw)
         shares = partial(

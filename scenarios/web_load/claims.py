@@ -29,7 +29,7 @@ from experiments.judging import (
 from results.records import ClaimVerdict
 from results.statistics.effects import difference_of_means
 from results.statistics.estimates import Estimate, mean
-from scenarios.web_load.loads import advantage, extremes, like_the_papers, loads, percent, rates
+from scenarios.web_load.loads import advantage, extremes, in_paper_range, loads, percent, rates
 from scenarios.web_load.study import varied
 
 PAPER_MPTCP_GROWTH = 50.0
@@ -37,26 +37,26 @@ PAPER_TCP_GROWTH = 16.0
 PAPER_ADVANTAGE = 45.0
 
 PAPER_POINTS = 5.0
-"""The paper states no precision. Its values are not more precise than this: a run that ends "almost immediately" after
+"""Precision of the paper's values, which it does not state: a run that ends "almost immediately" after
 ramps of 160 s and 100 s grows by nearly 60 %, not by 50 %."""
 
 LITTLE_PERCENT = 15.0
-"""What "not much different" may be: by the paper's other three values it is 1.45 x 1.16 / 1.50 = +12 %."""
+"""Largest difference that counts as little: by the paper's other three values it is 1.45 x 1.16 / 1.50 = +12 %."""
 
 LATE_SHARE, LATE_S = 0.05, 1.0
-"""A run that follows its schedule ("almost immediately") ends at most 5 % of it late, or one second if that is more.
+"""Allowed delay of a run that follows its schedule ("almost immediately"): 5 % of it, or one second if that is more.
 
 The second is for quick runs, where a single retransmission timeout is 5 % of a ramp.
 """
 
 ERRORS_APPEAR_PERCENT = 0.1
-"""Below one request in a thousand errors do not "appear": the paper plots them in per cent of all requests."""
+"""Smallest error rate at which errors "appear": the paper plots them in per cent of all requests."""
 
 CAPACITY_SHARE = 0.95
-"""Up to so much of a path's capacity a load counts as below it, and from so much on a path counts as full."""
+"""Fraction of a path's capacity up to which a load counts as below it, and from which a path counts as full."""
 
 LOW_SHARE = 0.2
-"""A load is really low up to so much of the highest."""
+"""Fraction of the highest load up to which a load counts as low."""
 
 RISING_RANK = 0.5
 """Spearman's rank correlation of error rate and load above which errors "grow with load", if not at every step."""
@@ -66,10 +66,10 @@ _LITTLE = about(0, LITTLE_PERCENT)
 _TOO_SHORT = "the quick form is too short for a request to wait for its timeout: run --full"
 
 
-def mptcp_load_claims() -> list[ClaimCheck]:
-    """All claims of the paper, and what they mean for pages of any size."""
+def mptcp_load_claims() -> tuple[ClaimCheck, ...]:
+    """Returns all claims of the paper, and what they mean for pages of any size."""
     claims = [*_growths(), *_errors_and_times(), *_differences(), *_ours()]
-    return [replace(each, check=partial(_of_one_set_up, check=each.check)) for each in claims]
+    return tuple(replace(each, check=partial(_unless_study, check=each.check)) for each in claims)
 
 
 def _growths() -> Iterable[ClaimCheck]:
@@ -132,7 +132,7 @@ def _ours() -> Iterable[ClaimCheck]:
     )
 
 
-def _of_one_set_up(evidence: Evidence, check: Check) -> Outcome:
+def _unless_study(evidence: Evidence, check: Check) -> Outcome:
     """Checks a claim unless the run varies more than protocol and load."""
     if names := varied([*evidence.cells, *evidence.unusable]):
         raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figures `study_…`")
@@ -153,7 +153,7 @@ def _if_allowed(evidence: Evidence, protocol: str, check: Check) -> Outcome:
 
 
 def _possible_growth(evidence: Evidence, protocol: str) -> float:
-    """The growth in per cent of runs that end with their schedules."""
+    """Returns the growth in per cent of runs that end with their schedules."""
     lowest, highest = extremes(evidence, protocol)
     own = evidence.where(protocol=protocol)
     return percent(own.where(load=lowest).mean("schedule") / own.where(load=highest).mean("schedule"))
@@ -175,13 +175,13 @@ def _at_highest(evidence: Evidence) -> str:
 
 
 def _allowed(at_load: Evidence) -> float:
-    """The requests per second of a run that ends with its schedule: the last student's session follows the ramp."""
-    (load,) = at_load.tried("load")
-    return float(load) * at_load.mean("ramp") / at_load.mean("schedule")
+    """Returns the rate of a run that ends with its schedule: the last student's session follows the ramp."""
+    (load,) = at_load.numbers("load")
+    return load * at_load.mean("ramp") / at_load.mean("schedule")
 
 
 def _by_page_size(evidence: Evidence) -> str:
-    """What the size of the pages makes of the paper's sizes."""
+    """Returns a note on how the size of the pages determines the sizes that the paper states."""
     with contextlib.suppress(InsufficientData):
         size, capacity = evidence.mean("request_size"), evidence.mean("path_capacity")
         return f"given by the size of a page: with {size / 1e3:.1f} kB a request one path is full at {capacity:.0f}/s"
@@ -189,7 +189,7 @@ def _by_page_size(evidence: Evidence) -> str:
 
 
 def _no_errors(evidence: Evidence) -> Outcome:
-    """Counts: a single failed request refutes it, and no interval is needed."""
+    """Counts the failed requests: a single one refutes the claim, so no interval is needed."""
     own = evidence.where(protocol="mptcp")
     by_load = own.by("load")
     errors = sum(own.values("errors"))
@@ -225,9 +225,9 @@ def _errors_grow(evidence: Evidence) -> Outcome:
 
 
 def _rank_with_load(of_tcp: Evidence) -> tuple[float, int]:
-    """Spearman's rank correlation of error rate and load, and over how many loads."""
+    """Returns Spearman's rank correlation of error rate and load, and the number of loads."""
     rate_of = of_tcp.means("error_rate", "load")
-    offered = like_the_papers(float(load) for load in rate_of)
+    offered = in_paper_range(float(load) for load in rate_of)
     from scipy import stats  # slow to load, and needed only when everything has been measured
 
     return float(stats.spearmanr(offered, [rate_of[load] for load in offered]).statistic), len(offered)
@@ -235,7 +235,7 @@ def _rank_with_load(of_tcp: Evidence) -> tuple[float, int]:
 
 def _run_time(evidence: Evidence) -> Outcome:
     _, highest = extremes(evidence, "tcp", "mptcp")
-    mptcp = {load: evidence.where(protocol="mptcp", load=load) for load in evidence.tried("load")}
+    mptcp = {load: evidence.where(protocol="mptcp", load=load) for load in evidence.numbers("load")}
     punctual = _judged_late(mptcp, "MPTCP", lambda allowed_s: Range(most=allowed_s))
     tcp = {highest: evidence.where(protocol="tcp", load=highest)}
     late = _judged_late(tcp, "TCP", lambda allowed_s: Range(least=allowed_s))
@@ -243,7 +243,7 @@ def _run_time(evidence: Evidence) -> Outcome:
 
 
 def _judged_late(parts: Mapping[float, Evidence], protocol: str, wanted: Callable[[float], Range]) -> Outcome:
-    """Whether the runs at each load end as late as wanted, by how late they may end in s."""
+    """Judges how late the runs at each load end; `wanted` makes a range of the allowed delay in s."""
     late = {f"{protocol} at {load:g}/s": found(partial(_late, part)) for load, part in parts.items()}
     judged = [
         judge({name: found_at}, wanted(max(LATE_SHARE * part.mean("schedule"), LATE_S)), _LATE)
@@ -276,19 +276,19 @@ def _late(evidence: Evidence) -> Estimate:
 
 
 def _late_s(evidence: Evidence) -> list[float]:
-    """How late each run ends, in s after its schedule."""
+    """Returns the delay of each run against its schedule, in s."""
     pairs = zip(evidence.values("run_time"), evidence.values("schedule"), strict=True)
     return [run_time_s - schedule_s for run_time_s, schedule_s in pairs]
 
 
 def _at_each(evidence: Evidence) -> dict[str, Found]:
     extremes(evidence, "tcp", "mptcp")
-    return _advantages(evidence, evidence.tried("load"))
+    return _advantages(evidence, evidence.numbers("load"))
 
 
 def _at_lowest(evidence: Evidence) -> dict[str, Found]:
     _, highest = extremes(evidence, "tcp", "mptcp")
-    lowest = evidence.tried("load")[0]
+    lowest = evidence.numbers("load")[0]
     if lowest > LOW_SHARE * highest:
         raise InsufficientData(f"no load is low: the lowest is {lowest:g} requests/s")
     return _advantages(evidence, [lowest])
@@ -296,7 +296,7 @@ def _at_lowest(evidence: Evidence) -> dict[str, Found]:
 
 def _below_capacity(evidence: Evidence) -> dict[str, Found]:
     capacity = evidence.mean("path_capacity")
-    below = [load for load in evidence.tried("load") if load <= CAPACITY_SHARE * capacity]
+    below = [load for load in evidence.numbers("load") if load <= CAPACITY_SHARE * capacity]
     if not below:
         raise InsufficientData(f"no load is below the capacity of one path ({capacity:.0f} requests/s)")
     return _advantages(evidence, below)
@@ -312,7 +312,7 @@ def _capacity(evidence: Evidence) -> str:
 
 def _up_to_capacity(evidence: Evidence) -> Outcome:
     capacity = evidence.mean("path_capacity")
-    above = [load for load in evidence.tried("load") if load > capacity]
+    above = [load for load in evidence.numbers("load") if load > capacity]
     if not above:
         raise InsufficientData(f"no load is above the capacity of one path ({capacity:.0f} requests/s)")
     highest = above[-1]

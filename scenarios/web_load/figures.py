@@ -14,11 +14,11 @@ from experiments.figures import curve
 from results.figures import style
 from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.charts import curves
-from results.figures.drawing import Draw
+from results.figures.drawing import Draw, Figures
 from results.figures.over_parameter import ParameterPanel, Points, lines_over_parameter
 from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.style import Look
-from results.records import CellResult, Verdict
+from results.records import CellResult, ParameterValue, Verdict
 from results.statistics.estimates import summarise, usable
 from scenarios.web_load.load import mean_value
 from scenarios.web_load.study import study_figure, varied
@@ -26,28 +26,34 @@ from scenarios.web_load.study import study_figure, varied
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOOKS = {"tcp": Look("TCP", style.VERMILLION, "s"), "mptcp": Look("MPTCP", style.BLUE, "o")}
+LOOKS: Mapping[ParameterValue, Look] = {
+    "tcp": Look("TCP", style.VERMILLION, "s"),
+    "mptcp": Look("MPTCP", style.BLUE, "o"),
+}
 SEGMENTS = {"h1_h2": "H1-H2: web server to students", "h2_h3": "H2-H3: web server and database"}
 PATHS = ("a", "b")
-_PATH_COLOURS = {"tcp": (style.VERMILLION, style.ORANGE), "mptcp": (style.BLUE, style.SKY)}
+_PATH_COLOURS: Mapping[ParameterValue, tuple[str, str]] = {
+    "tcp": (style.VERMILLION, style.ORANGE),
+    "mptcp": (style.BLUE, style.SKY),
+}
 _BY_PATH = tuple(f"throughput_{segment}_{path}" for segment in SEGMENTS for path in PATHS)
 
 _X_LABEL = "offered load (requests/s)"
 _MEGA = 1e-6
+_against_load = partial(curves, x="load", by="protocol", looks=LOOKS, x_label=_X_LABEL)
 
 
-def mptcp_load_figures() -> Mapping[str, Draw]:
-    """Each figure by its name: the paper's in its order, or those of a study."""
-    against_load = partial(curves, x="load", by="protocol", looks=LOOKS, x_label=_X_LABEL)
-    papers = {
+def mptcp_load_figures() -> Figures:
+    """Returns each figure by its name: the paper's in its order, then those of a study."""
+    papers: Figures = {
         "fig2_throughput": _fig2_throughput,
         "fig3_throughput_between_hosts": _fig3_by_path,
         "fig3_throughput_between_hosts_over_time": _fig3_over_time,
-        "fig4_error_rate": partial(_fig4_error_rate, against_load),
+        "fig4_error_rate": _fig4_error_rate,
         "fig5_run_time": _fig5_run_time,
         "fig6_latency": _fig6_latency,
     }
-    return {name: _of_one_set_up(draw) for name, draw in papers.items()} | {
+    return {name: _unless_study(draw) for name, draw in papers.items()} | {
         "study_throughput": partial(
             study_figure,
             metric="requests_per_s",
@@ -65,7 +71,7 @@ def mptcp_load_figures() -> Mapping[str, Draw]:
     }
 
 
-def _of_one_set_up(draw: Draw) -> Draw:
+def _unless_study(draw: Draw) -> Draw:
     """Draws a figure unless the run varies more than protocol and load."""
     return lambda cells: None if varied(cells) else draw(cells)
 
@@ -149,25 +155,21 @@ def _fig3_over_time(cells: Sequence[CellResult]) -> Figure | None:
     )
 
 
-def _fig4_error_rate(against_load: Draw, cells: Sequence[CellResult]) -> Figure | None:
+def _fig4_error_rate(cells: Sequence[CellResult]) -> Figure | None:
     if not any(
         cell.measurement.metrics["error_rate"].value for cell in cells if "error_rate" in cell.measurement.metrics
     ):
         return None  # a plot of zeros; the answer says it in words
-    return against_load(cells, metric="error_rate", title="Requests that failed", y_label="error rate (% of requests)")
+    return _against_load(cells, "error_rate", title="Requests that failed", y_label="error rate (% of requests)")
 
 
 def _fig5_run_time(cells: Sequence[CellResult]) -> Figure | None:
     labels = {"schedule: run time if nothing is late": "schedule", "ramp: all have started": "ramp"}
     references = {label: list(_means_by_load(cells, metric).items()) for label, metric in labels.items()}
-    return curves(
+    return _against_load(
         cells,
         "run_time",
-        x="load",
-        by="protocol",
-        looks=LOOKS,
         title="Total run time",
-        x_label=_X_LABEL,
         y_label="run time (s)",
         references={label: pairs for label, pairs in references.items() if pairs},
     )
@@ -202,12 +204,12 @@ def _fig6_latency(cells: Sequence[CellResult]) -> Figure | None:
     )
 
 
-def _path_look(protocol: str, path: str) -> Look:
+def _path_look(protocol: ParameterValue, path: str) -> Look:
     number = PATHS.index(path)
     return Look(f"{LOOKS[protocol].label}, path {path}", _PATH_COLOURS[protocol][number], hatch="///" * number)
 
 
-def _bar(cells: Sequence[CellResult], protocol: str, segment: str) -> Bar:
+def _bar(cells: Sequence[CellResult], protocol: ParameterValue, segment: str) -> Bar:
     used = usable(cells) or list(cells)
     series = {path: [cell.measurement.series[f"throughput_{segment}_{path}"] for cell in used] for path in PATHS}
     parts = [
@@ -221,7 +223,7 @@ def _with_series(cells: Sequence[CellResult], *names: str) -> list[CellResult]:
     return [cell for cell in cells if all(name in cell.measurement.series for name in names)]
 
 
-def _at(cells: Sequence[CellResult], protocol: str, load: float) -> list[CellResult]:
+def _at(cells: Sequence[CellResult], protocol: ParameterValue, load: float) -> list[CellResult]:
     wanted = {"protocol": protocol, "load": load}
     return [cell for cell in cells if wanted.items() <= cell.cell.parameters.items()]
 

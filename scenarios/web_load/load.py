@@ -21,7 +21,7 @@ JMETER_PLAN = Path(__file__).with_name("load.jmx")
 
 _TO_CLIENTS = "h1_h2"
 _DOWNSTREAM = {_TO_CLIENTS: "b_to_a", "h2_h3": "a_to_b"}
-"""For each pair of hosts, the direction in which the links of the one that asks carry the answers."""
+"""Direction in which the links of the client carry the responses, for each pair of hosts."""
 
 
 class WebLoad:
@@ -47,8 +47,9 @@ class WebLoad:
             mptcp=self._set_up.is_mptcp,
             **{name: settings[name] for name in ("pace_s", "connect_timeout_s", "response_timeout_s")},
         )
-        how = {"folder": run.folder / "jmeter", "watch": self._watch, "generators": self._generators()}
-        load_run = jmeter.run(client, address, **how)
+        load_run = jmeter.run(
+            client, address, folder=run.folder / "jmeter", watch=self._watch, generators=self._generators()
+        )
         run.watch.set_load_interval(load_run.started_at_s, load_run.ended_at_s)
         throughputs = self._throughputs(load_run)
         lost = lost_writes(load_run.acknowledged_saves(), self._service.saved_answers())
@@ -85,7 +86,7 @@ class WebLoad:
         self._run.progress(0.2 + 0.8 * progress.fraction, f"{progress.requests} requests{errors}")
 
     def _throughputs(self, load_run: LoadRun) -> dict[str, Series]:
-        """Answers from H2 to H1 (and other clients), and from H3 to H2, on each plane, on the wire."""
+        """Returns the throughput on the wire from H2 to the clients and from H3 to H2, on each plane."""
         log, during = self._run.watch.log, {"start_s": load_run.started_at_s, "end_s": load_run.ended_at_s}
 
         def rate(pair: str, plane: str) -> Series:
@@ -96,7 +97,7 @@ class WebLoad:
         return {f"throughput_{pair}_{plane}": rate(pair, plane) for pair in _DOWNSTREAM for plane in PLANES}
 
     def _requests_on_paths(self, answered: int) -> dict[str, Metric]:
-        """What an answered request moves to the student, how many the first path can carry, and each path's share."""
+        """Returns the bytes per answered request, the first path's capacity in requests/s, and the paths' shares."""
         (before, *_, after), (first, *_) = self._run.watch.log.rows, self._set_up.planes()
         carried = [
             sum(after[name] - before[name] for name in (f"{client}_{plane}.b_to_a" for client in self._set_up.clients))
@@ -132,16 +133,16 @@ class WebLoad:
 def lost_writes(
     acknowledged: Sequence[tuple[str, int, str]], saved: Sequence[SavedAnswer]
 ) -> list[tuple[str, int, str]]:
-    """The acknowledged saves (account, question, choice) that the database does not hold exactly once."""
+    """Returns the acknowledged saves (account, question, choice) that the database does not hold exactly once."""
     stored = Counter((answer.account, answer.question, answer.choice) for answer in saved)
     return [save for save in acknowledged if stored[save] != 1]
 
 
 def total(series: Sequence[Series]) -> Series:
-    """The sum of series that have the same times."""
+    """Adds series that have the same times."""
     return replace(series[0], values=tuple(map(sum, zip(*(each.values for each in series), strict=True))))
 
 
 def mean_value(series: Series) -> float:
-    """The mean of a series; 0 if it is empty."""
+    """Returns the mean of a series; 0 if it is empty."""
     return statistics.fmean(series.values) if series.values else 0.0

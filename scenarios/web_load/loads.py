@@ -1,4 +1,4 @@
-"""The loads of a run, and what was measured at each of them, for the claims on the experiment `mptcp_load`."""
+"""The loads of a run and the results at each of them, for the claims of the experiment `mptcp_load`."""
 
 from collections.abc import Iterable
 
@@ -7,14 +7,14 @@ from experiments.judging import growth
 from results.statistics.estimates import Estimate
 
 PAPER_LOAD_GROWTH = 60.0
-"""Ramps from 160 s to 100 s for the same 80 000 requests: 500 to 800 requests/s."""
+"""Growth of the paper's load: ramps of 160 s to 100 s for 80 000 requests are 500 to 800 requests/s."""
 
 LOAD_POINTS = 10.0
-"""A run has the paper's loads if its own grow by as much, within so many percentage points."""
+"""Tolerance of that growth, in percentage points, for a run that has the paper's loads."""
 
 
 def advantage(evidence: Evidence, load: float) -> Estimate:
-    """How far MPTCP's throughput is above TCP's at a load in per cent.
+    """Returns by how many per cent MPTCP's throughput is above TCP's at a load.
 
     Raises:
         InsufficientData: one of both was not measured.
@@ -23,13 +23,13 @@ def advantage(evidence: Evidence, load: float) -> Estimate:
 
 
 def extremes(evidence: Evidence, *protocols: str) -> tuple[float, float]:
-    """The lowest and the highest load of the paper's, at which all of some protocols were measured.
+    """Returns the lowest and the highest load in the paper's range at which all given protocols were measured.
 
     Raises:
         InsufficientData: one was not measured, or they are not as far apart as the paper's.
     """
-    everywhere = like_the_papers({*loads(evidence, "tcp"), *loads(evidence, "mptcp")})
-    common = like_the_papers(set.intersection(*(set(loads(evidence, protocol)) for protocol in protocols)))
+    everywhere = in_paper_range({*loads(evidence, "tcp"), *loads(evidence, "mptcp")})
+    common = in_paper_range(set.intersection(*(set(loads(evidence, protocol)) for protocol in protocols)))
     for protocol in protocols:
         _require_cells(evidence.where(protocol=protocol), protocol.upper())
         for load in (everywhere[0], everywhere[-1]):
@@ -40,15 +40,15 @@ def extremes(evidence: Evidence, *protocols: str) -> tuple[float, float]:
     return common[0], common[-1]
 
 
-def like_the_papers(some: Iterable[float]) -> list[float]:
-    """The highest load, and those that are not farther below it than the paper's lowest."""
+def in_paper_range(some: Iterable[float]) -> list[float]:
+    """Returns the highest load, and those that are not farther below it than the paper's lowest."""
     some = list(some)
     least = max(some, default=0) / (1 + (PAPER_LOAD_GROWTH + LOAD_POINTS) / 100)
     return sorted(load for load in some if load >= least)
 
 
 def loads_of_both(evidence: Evidence) -> list[float]:
-    """The loads at which both protocols were measured, lowest first.
+    """Returns the loads at which both protocols were measured, lowest first.
 
     Raises:
         InsufficientData: there is none.
@@ -60,12 +60,12 @@ def loads_of_both(evidence: Evidence) -> list[float]:
 
 
 def loads(evidence: Evidence, protocol: str) -> list[float]:
-    """The loads at which a protocol was measured."""
+    """Returns the loads at which a protocol was measured."""
     return [float(load) for load in evidence.where(protocol=protocol).by("load")]
 
 
 def rates(evidence: Evidence, protocol: str, load: float) -> list[float]:
-    """The requests per second of each run at a load.
+    """Returns the requests per second of each run at a load.
 
     Raises:
         InsufficientData: there is none.
@@ -76,7 +76,7 @@ def rates(evidence: Evidence, protocol: str, load: float) -> list[float]:
 
 
 def percent(ratio: float) -> float:
-    """A ratio as a change in per cent."""
+    """Converts a ratio into a change in per cent."""
     return (ratio - 1) * 100
 
 

@@ -1,4 +1,4 @@
-"""What may be varied besides protocol and load, and the network and the services that follow from it."""
+"""The factors besides protocol and load, and the network and services of a cell."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,19 +20,19 @@ from topologies.web_service import CLIENT, DATABASE, MANAGEMENT_PORT, MAX_CLIENT
 
 KERNEL_SIZED = "auto"
 _SECOND_PATH: Mapping[str, tuple[str, ...]] = {"used": ("signal",), "backup": ("signal", "backup"), "unused": ()}
-"""What becomes of MPTCP's second path, and the flags with which servers announce their addresses for it."""
+"""Flags with which servers announce their addresses, for each use of MPTCP's second path."""
 
 _HOSTS = (CLIENT, WEB, DATABASE)
 
 
 def _one_of(option: str, *values: str) -> dict[str, Any]:
-    """The arguments of a factor that has one of these values; the first is the default."""
+    """Returns the arguments of a factor that has one of these values; the first is the default."""
     check = one_of(option, values)
     return {"option": option, "default": values[0], "check": check, "metavar": "|".join(values)}
 
 
 def _of_planes(field: str, what: str, default: str) -> Factor:
-    """A factor of the links, with one value for both planes or one for each."""
+    """Returns a factor of the links, with one value for both planes or one for each."""
 
     def check(text: str) -> None:
         _by_plane(field, text)
@@ -58,20 +58,22 @@ FACTORS = (
     _of_planes("delay", "one-way delay", "0"),
     _of_planes("loss", "loss", "0"),
     _of_planes("queue", "queue (1000p, 150kB, 20ms, 1bdp)", "1000p"),
-    Factor("--congestion-control", "of all hosts", "cubic"),
+    Factor("--congestion-control", "congestion control of all hosts", "cubic"),
     Factor(
-        "--page-weight", "what a request moves to the student, on average, with all headers", "11k", check=_page_bytes
+        "--page-weight", "mean bytes from server to student per request, with all headers", "11k", check=_page_bytes
     ),
     Factor(
-        help="nginx waits for a whole page before it sends, or passes on each part",
+        help="whether nginx waits for a whole page before it sends",
         **_one_of("--buffering", "off", "on"),
     ),
     Factor(
-        help="of MPTCP: used, a backup for the first, or unused",
+        help="use of MPTCP's second path: used, a backup for the first, or unused",
         **_one_of("--second-path", *_SECOND_PATH),
     ),
-    Factor("--scheduler", "of MPTCP (net.mptcp.available_schedulers)", "default"),
-    Factor("--receive-buffer", "of each connection; auto lets the kernel size it", KERNEL_SIZED, check=_buffer_bytes),
+    Factor("--scheduler", "MPTCP's packet scheduler (net.mptcp.available_schedulers)", "default"),
+    Factor(
+        "--receive-buffer", "buffer of each connection; auto: the kernel sizes it", KERNEL_SIZED, check=_buffer_bytes
+    ),
     Factor(
         "--clients",
         "hosts that make the load, with JMeter's remote mode if there are several",
@@ -83,11 +85,11 @@ FACTORS = (
         **_one_of("--topology", "planes", "fabric"),
     ),
     Factor(
-        help="of the controller, for connections and subflows in the fabric; none: their addresses decide",
+        help="controller's policy for connections and subflows in the fabric; none: addresses decide",
         **_one_of("--policy", NO_POLICY, *POLICIES),
     ),
 )
-"""What may be varied: with one value a setting, with several an axis."""
+"""Factors of the experiment: with one value a setting of the plan, with several an axis."""
 
 
 class SetUp:
@@ -99,20 +101,22 @@ class SetUp:
 
     def __init__(self, cell: Cell, plan: Plan) -> None:
         self.is_mptcp = cell.parameters["protocol"] == "mptcp"
-        defaults = {factor.name: factor.default for factor in FACTORS}  # plans of earlier versions have not all of them
+        defaults = {factor.name: factor.default for factor in FACTORS}  # plans of earlier versions lack some of them
         self._values = {**defaults, **plan.settings, **cell.parameters}
         self._scale = plan.scale
 
     def check(self) -> None:
-        """Raises UsageError if the factors contradict each other."""
+        """Checks that the factors do not contradict each other; raises UsageError if they do."""
         if self.policy is not None and not self._is_fabric:
-            raise UsageError("--policy: in separate planes there is nothing to choose", "add --topology fabric")
+            raise UsageError(
+                "--policy: separate planes leave the controller no choice of paths", "add --topology fabric"
+            )
         if self._is_fabric and len(self.clients) > 1:
-            raise UsageError("--clients: the fabric has one", "leave --topology fabric out")
+            raise UsageError("--clients: the fabric has only one client", "leave out --topology fabric")
 
     @property
     def policy(self) -> str | None:
-        """The controller's; None without one."""
+        """The controller's policy; None without a controller."""
         return controller_policy(self._values["policy"])
 
     @property
@@ -131,7 +135,7 @@ class SetUp:
 
     @property
     def paths_expected(self) -> int | None:
-        """How many paths must carry the load; None if that is for the measurement to find out."""
+        """Number of paths that must carry the load; None if only the measurement can tell."""
         if self.policy is not None or self._values["second_path"] == "backup":
             return None
         if not self.joins_expected:
@@ -146,13 +150,13 @@ class SetUp:
         return self.is_mptcp and self._values["second_path"] != "unused"
 
     def planes(self) -> list[LinkSpec]:
-        """The link of each plane, at the scale of the run."""
+        """Returns the link of each plane, at the scale of the run."""
         fields = {field: _by_plane(field, self._values[field]) for field in ("bandwidth", "delay", "loss", "queue")}
         of_planes = [dict(zip(fields, values, strict=True)) for values in zip(*fields.values(), strict=True)]
         return [LinkSpec.parse(**texts).scaled(self._scale) for texts in of_planes]
 
     def topology(self) -> WebService | Fabric:
-        """The network."""
+        """Builds the network."""
         common = {
             "mptcp": self.is_mptcp,
             "announce": _SECOND_PATH[self._values["second_path"]],
@@ -168,7 +172,7 @@ class SetUp:
         return WebService(planes=self.planes(), clients=len(self.clients), **common)
 
     def link_names(self, testbed: Testbed) -> Mapping[str, EmulatedLink]:
-        """`h1_a` is the link between H1 and the rest of plane a, and so on; the cables of the fabric's hosts too."""
+        """Names the links: `h1_a` joins H1 and plane a; in the fabric, `h1_cable_a` joins H1 and its edge switch."""
         hosts = (*_HOSTS, *self.clients[1:])
         own = {(host, plane): testbed.link(host, port) for host in hosts for port, plane in enumerate(PLANES)}
         if len(self.clients) > 1:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL_PERCENT = 2.0
-"""A change below this does not matter, however sure it is."""
+"""Smallest change that matters, even if the interval excludes 0."""
 
 _PAPERS_AXES = ("protocol", "load")
 _PANEL_IN = 1.9
 
 
 class Effect(NamedTuple):
-    """How requests per second change with one value of a factor, from its usual one, in per cent."""
+    """The change of the requests per second, in per cent, between the usual value of a factor and another one."""
 
     factor: str
     usual: ParameterValue
@@ -33,18 +33,18 @@ class Effect(NamedTuple):
 
     @property
     def matters(self) -> bool:
-        """Whether the change is not small, and no noise as far as repetitions can tell."""
+        """Whether the change is large enough to matter, and significant."""
         return abs(self.change.value) >= SMALL_PERCENT and not self.change.contains(0)
 
 
 def varied(cells: Sequence[CellResult]) -> list[str]:
-    """The factors that vary between cells, besides protocol and load."""
+    """Returns the factors that vary between cells, besides protocol and load."""
     names = cells[0].cell.parameters if cells else ()
     return [name for name in names if name not in _PAPERS_AXES]
 
 
 def effects(cells: Sequence[CellResult]) -> Iterator[Effect]:
-    """The effect of each value of each factor at the highest load."""
+    """Yields the effect of each value of each factor at the highest load."""
     cells = usable(cells)
     highest = max((float(cell.cell.parameters["load"]) for cell in cells), default=0.0)
     at_highest = [cell for cell in cells if float(cell.cell.parameters["load"]) == highest]
@@ -58,9 +58,9 @@ def effects(cells: Sequence[CellResult]) -> Iterator[Effect]:
 
 
 def study_figure(
-    cells: Sequence[CellResult], metric: str, looks: Mapping[str, Look], title: str, y_label: str
+    cells: Sequence[CellResult], metric: str, looks: Mapping[ParameterValue, Look], title: str, y_label: str
 ) -> Figure | None:
-    """A metric by each value of each factor, in a plot for each load; None if no factor varies."""
+    """Draws a metric by each value of each factor, with a plot for each load; returns None if no factor varies."""
     cells = [cell for cell in cells if metric in cell.measurement.metrics]
     if not (factors := varied(cells)):
         return None
@@ -79,21 +79,21 @@ def study_figure(
     return stacked_bars(panels, cells, title=title, x_label="", y_label=y_label, height_in=height_in)
 
 
-def _bars(cells: Sequence[CellResult], metric: str, looks: Mapping[str, Look]) -> list[Bar | None]:
+def _bars(cells: Sequence[CellResult], metric: str, looks: Mapping[ParameterValue, Look]) -> list[Bar | None]:
     means = {summary.parameters["protocol"]: summary for summary in summarise(cells, metric, ["protocol"])}
     return [mean_bar(means[protocol], look) if protocol in means else None for protocol, look in looks.items()]
 
 
 def _others_as_usual(cells: Sequence[CellResult], factor: str) -> list[CellResult]:
-    """The cells in which all other factors have their usual values."""
+    """Returns the cells in which all other factors have their usual values."""
     usual = {name: _usual(name, values_of(cells, name)) for name in varied(cells) if name != factor}
     return [cell for cell in cells if all(cell.cell.parameters[name] == value for name, value in usual.items())]
 
 
 def _usual(factor: str, values: Sequence[ParameterValue]) -> ParameterValue:
-    """The default of a factor if it was measured, else its first value."""
+    """Returns the default of a factor if it was measured, else its first value."""
     default = next((each.default for each in FACTORS if each.name == factor), None)
-    return default if default in values else values[0]
+    return default if default is not None and default in values else values[0]
 
 
 def _rates(cells: Sequence[CellResult]) -> list[float]:

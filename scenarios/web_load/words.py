@@ -1,4 +1,4 @@
-"""What the experiment found, in a few sentences."""
+"""The answer of the experiment in a few sentences."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from results.statistics.estimates import usable
 from scenarios.web_load.loads import loads_of_both
 from scenarios.web_load.study import Effect, effects, varied
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 LATE_S = 0.5
-"""Below this a run is not called late: the last student's requests take as long anyway."""
+"""Smallest delay that is called late: the last student's requests take about as long anyway."""
 
 
 def answer(cells: Sequence[CellResult]) -> list[str]:
-    """How MPTCP and TCP differ at the highest and at the lowest load, who keeps the schedule, and what failed.
+    """Returns how MPTCP and TCP differ at the highest and lowest load, who keeps the schedule, and what failed.
 
-    For a study, what matters. Nothing if the usable cells do not say it.
+    For a study, returns which factors matter. The list is empty if the usable cells do not suffice.
     """
     if varied(cells):
         return _what_matters(cells)
@@ -45,7 +45,7 @@ def _rates(evidence: Evidence, loads: Sequence[float]) -> str:
 
 
 def _both(evidence: Evidence, load: float) -> tuple[float, float]:
-    """Requests per second with TCP and with MPTCP."""
+    """Returns the requests per second with TCP and with MPTCP."""
     at_load = evidence.where(load=load)
     return at_load.where(protocol="tcp").mean("requests_per_s"), at_load.where(protocol="mptcp").mean("requests_per_s")
 
@@ -71,13 +71,13 @@ def _errors(evidence: Evidence) -> str:
 
 
 def _what_matters(cells: Sequence[CellResult]) -> list[str]:
-    """A sentence for each factor, with its greatest effect on the throughput at the highest load."""
+    """Returns a sentence for each factor, with its greatest effect on the throughput at the highest load."""
     sentences = []
     for factor, of_factor in itertools.groupby(effects(cells), key=lambda effect: effect.factor):
-        found = sorted(of_factor, key=lambda effect: abs(effect.change.value), reverse=True)
-        name, most = factor.replace("_", " ").capitalize(), found[0]
-        if named := [effect for effect in found if effect.matters]:
-            changes = "; ".join(_effect_text(effect) for effect in named[:_MOST_NAMED])
+        strongest = sorted(of_factor, key=lambda effect: abs(effect.change.value), reverse=True)
+        name, most = factor.replace("_", " ").capitalize(), strongest[0]
+        if named := [effect for effect in strongest if effect.matters]:
+            changes = "; ".join(_effect_text(effect) for effect in named[:_MAX_NAMED])
             sentences.append(f"{name} matters: {changes}.")
         else:
             sentences.append(f"{name} does not matter (at most {percent_text(most.change)}).")

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from flightpath.commands import over_mptcp
 from flightpath.hosts import Host
@@ -25,6 +26,7 @@ from services.running.http_check import has_page
 from services.running.privileges import Privileges, Situation
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
+_Host = TypeVar("_Host", bound=Host)
 _ROLE = "exam"
 _COPY_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _ARRAY_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
@@ -109,8 +111,8 @@ class ExamService:
 
     def __init__(
         self,
-        web_host: Host,
-        database_host: Host,
+        web_host: _Host,
+        database_host: _Host,
         web_address: str,
         database_address: str,
         folder: Path,
@@ -121,9 +123,12 @@ class ExamService:
         buffering: bool = False,
         mptcp: bool = False,
         port: int = 80,
-        on_listening: Callable[[Host], object] = lambda _host: None,
+        on_listening: Callable[[_Host], object] = lambda _host: None,
     ) -> None:
-        self._web_host, self._database_host, self._on_listening = web_host, database_host, on_listening
+        self._web_listens, self._database_listens = (
+            partial(on_listening, web_host),
+            partial(on_listening, database_host),
+        )
         self.folder, self._students, self._password = Path(folder), students, secrets.token_hex(16)
         self._weight = weight_of(page_bytes)
         urls = [
@@ -158,11 +163,11 @@ class ExamService:
         self.folder.chmod(0o711)  # daemons may pass through to their own folders, but not list it
         with ExitStack() as started:
             started.enter_context(self._postgres)
-            self._on_listening(self._database_host)
+            self._database_listens()
             self._load()
             started.enter_context(self._application)
             started.enter_context(self._nginx)
-            self._on_listening(self._web_host)
+            self._web_listens()
             self._running = started.pop_all()
         return self
 

@@ -8,8 +8,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from flightpath.commands import how_ended, over_mptcp
 from flightpath.errors import MeasurementFailed, StartFailed
@@ -18,6 +19,7 @@ from flightpath.processes import Process, family
 from flightpath.waiting import timeout_scale
 from services.running.privileges import Privileges
 
+_Host = TypeVar("_Host", bound=Host)
 _POLL_S = 0.01
 _KILL_LIMIT_S = 5
 _LOG_TAIL_BYTES = 2000
@@ -132,16 +134,16 @@ class DaemonService(Daemon, ABC):
 
     def __init__(
         self,
-        host: Host,
+        host: _Host,
         folder: Path,
         *,
         port: int | None = None,
         mptcp: bool = False,
-        on_listening: Callable[[Host], object] = lambda host: None,
+        on_listening: Callable[[_Host], object] = lambda host: None,
         privileges: Privileges | None = None,
     ) -> None:
         self.host, self.folder, self.port = host, Path(folder), self.usual_port if port is None else port
-        self._mptcp, self._on_listening = mptcp, on_listening
+        self._mptcp, self._on_listening = mptcp, partial(on_listening, host)
         self._privileges = privileges or Privileges.unchanged()
 
     def __enter__(self) -> Self:
@@ -156,7 +158,7 @@ class DaemonService(Daemon, ABC):
             self.argv, self.env = self._argv(), self._environment()
             self.log = self.folder / self.log_name.format(host=self.host.name, port=self.port)
             self.start(self._is_ready)
-            self._on_listening(self.host)
+            self._on_listening()
         except BaseException:
             self.__exit__()
             raise

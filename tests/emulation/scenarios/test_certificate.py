@@ -75,11 +75,11 @@ def test_what_an_unusual_specification_asks_for_is_no_fault():
 
 @pytest.mark.parametrize("way", ["a_to_b", "b_to_a"])
 def test_a_link_with_a_wrong_setting_is_convicted_by_name(way):
-    specs = [asked for asked, _, _ in WRONG]
+    specs = [requested for requested, _, _ in WRONG]
     with Testbed(MultipathPair(len(specs), specs, mptcp=False), emulator="relay") as testbed:
-        for path, (asked, changes, what) in enumerate(WRONG):
+        for path, (requested, changes, what) in enumerate(WRONG):
             link = testbed.link("h1", path)
-            link.apply(way, dataclasses.replace(asked, **changes))  # behind the specification's back
+            link.apply(way, dataclasses.replace(requested, **changes))  # while the specification stays as it is
             faults = judge_links_before(calibrate(link))
             (why,) = [why for verdict, why in faults if verdict is Verdict.UNUSABLE]
             assert why.startswith(f"link {link.name} ({way.replace('_', ' ')}): {what} "), why
@@ -118,14 +118,14 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not()
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "message"),
     [(signal.SIGKILL, "ended"), pytest.param(signal.SIGSTOP, "does not answer", marks=pytest.mark.nightly)],
 )
-def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(number, said):
+def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(number, message):
     with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
         link = testbed.link("h3", 1)
         watch = fidelity.Watch(testbed)
-        with pytest.raises(MeasurementFailed, match=f"{link.name}.* {said}"), watch:
+        with pytest.raises(MeasurementFailed, match=f"{link.name}.* {message}"), watch:
             link._process.send_signal(number)
             # As a load does that waits for an answer which never comes.
             wait_until(lambda: failed(watch), "the watch to notice", 30)

@@ -32,8 +32,8 @@ def started(folder: Path, *words: str, scenario: Sequence[str] = RUN) -> subproc
 
 
 def ended(process: subprocess.Popen) -> tuple[int, str]:
-    said, _ = process.communicate(timeout=600)
-    return process.returncode, said
+    output, _ = process.communicate(timeout=600)
+    return process.returncode, output
 
 
 def is_begun(folder: Path) -> bool:
@@ -64,8 +64,8 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
         run = started(tmp_path / "cluster", *parts.options())
         wait_for_a_cell(tmp_path / "cluster", run)
         parts.workers[0].kill()
-        code, said = ended(run)
-    assert code == 0 and "Traceback" not in said, said
+        code, output = ended(run)
+    assert code == 0 and "Traceback" not in output, output
     assert metrics(tmp_path / "cluster") == metrics(tmp_path / "alone")
     store = Store.open(tmp_path / "cluster")
     assert len(store.cells("latest")) == CELLS and store.latest().status is RunStatus.DONE
@@ -82,12 +82,12 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
         wait_for_a_cell(tmp_path / "runs", run)
         parts.scheduler.kill()
         parts.scheduler.wait()
-        code, said = ended(run)
-        assert code == 1 and "the scheduler at" in said and "--resume" in said and "Traceback" not in said, said
+        code, output = ended(run)
+        assert code == 1 and "the scheduler at" in output and "--resume" in output and "Traceback" not in output, output
         before = cells(tmp_path / "runs")
         parts.start_scheduler()
-        code, said = ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))
-        assert code == 0, said
+        code, output = ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))
+        assert code == 0, output
     after = Store.open(tmp_path / "runs").cells("latest")
     assert len(after) == CELLS and all(before[r.cell.label] == r for r in after if r.cell.label in before)
 
@@ -99,8 +99,8 @@ def test_an_interrupted_run_is_resumed(tmp_path):
         run = started(tmp_path / "runs", *parts.options())
         wait_for_a_cell(tmp_path / "runs", run)
         run.send_signal(signal.SIGINT)
-        code, said = ended(run)
-        assert code == 130 and "--resume" in said and "Traceback" not in said, said
+        code, output = ended(run)
+        assert code == 130 and "--resume" in output and "Traceback" not in output, output
         assert ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))[0] == 0
     assert len(cells(tmp_path / "runs")) == CELLS
 
@@ -114,8 +114,8 @@ def test_an_interrupted_run_frees_its_workers(tmp_path):
         wait_until(lambda: is_begun(tmp_path / "runs") or run.poll() is not None, "the plan", 200, poll_s=0.2)
         wait_until(lambda: is_at_work(worker) or run.poll() is not None, "the cell", 60)
         run.send_signal(signal.SIGINT)
-        code, said = ended(run)
-        assert code == 130 and not cells(tmp_path / "runs"), said
+        code, output = ended(run)
+        assert code == 130 and not cells(tmp_path / "runs"), output
         wait_until(lambda: not is_at_work(worker), "the end of a cell that nobody waits for", 30)
         assert worker.poll() is None
 
@@ -125,13 +125,13 @@ def test_what_has_no_key_or_another_one_gets_no_connection(tmp_path):
     with cluster(tmp_path, workers=0) as parts:
         other = tmp_path / "other.pem"
         make_key(other)
-        code, said = ended(started(tmp_path / "runs", "--cluster", parts.address, "--key", str(other)))
-        assert code == 3 and "no scheduler answers" in said, said
-        code, said = ended(started(tmp_path / "runs", *parts.options()))
-        assert code == 3 and "has no worker" in said and "flightpath worker" in said, said
-        code, said = ended(started(tmp_path / "runs", "--cluster", parts.address.replace("tls", "tcp")))
-        assert code == 2 and "tls://HOST:PORT" in said, said
+        code, output = ended(started(tmp_path / "runs", "--cluster", parts.address, "--key", str(other)))
+        assert code == 3 and "no scheduler answers" in output, output
+        code, output = ended(started(tmp_path / "runs", *parts.options()))
+        assert code == 3 and "has no worker" in output and "flightpath worker" in output, output
+        code, output = ended(started(tmp_path / "runs", "--cluster", parts.address.replace("tls", "tcp")))
+        assert code == 2 and "tls://HOST:PORT" in output, output
         parts.key.chmod(0o644)
-        code, said = ended(started(tmp_path / "runs", *parts.options()))
-        assert code == 2 and "chmod 600" in said, said
+        code, output = ended(started(tmp_path / "runs", *parts.options()))
+        assert code == 2 and "chmod 600" in output, output
     assert not (tmp_path / "runs").exists()

@@ -8,9 +8,9 @@ pytestmark = pytest.mark.virtual
 
 
 def test_both_tools_find_what_the_window_allows(tmp_path):
-    found = measured_cells("dtn_window", tmp_path, "--seconds", "3", "--only", "window_kib=128")
-    assert {cell["parameters"]["tool"] for cell in found} == {"preflight", "iperf3"}
-    rates = [cell["metrics"]["goodput"]["value"] for cell in found]
+    results = measured_cells("dtn_window", tmp_path, "--seconds", "3", "--only", "window_kib=128")
+    assert {cell["parameters"]["tool"] for cell in results} == {"preflight", "iperf3"}
+    rates = [cell["metrics"]["goodput"]["value"] for cell in results]
     assert max(rates) < 1.1 * min(rates)
     # Equation 2 of the paper, 128 KiB / 30 ms, with a window that is about as large as the buffer.
     assert 0.7 <= min(rates) / (128 * 1024 * 8 / 0.030) <= 1.7
@@ -30,10 +30,10 @@ def test_streams_beside_the_traffic_of_others(tmp_path):
 @pytest.mark.nightly
 def test_traffic_that_crosses_the_path_of_both_tools(tmp_path):
     only = ("--full", "--only", "window_kib=2048", "--link", "100Mbit,5ms,1bdp", "--seconds", "3", "--repeat", "1")
-    found = measured_cells("dtn_window", tmp_path, *only)
+    results = measured_cells("dtn_window", tmp_path, *only)
     goodput = {
         (cell["parameters"]["tool"], cell["parameters"]["traffic"]): cell["metrics"]["goodput"]["value"]
-        for cell in found
+        for cell in results
     }
     for tool in ("preflight", "iperf3"):
         assert 5e6 < goodput[tool, "cross"] < 0.75 * goodput[tool, "isolated"]

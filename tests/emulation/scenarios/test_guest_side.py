@@ -25,13 +25,13 @@ def request(folder: Path) -> CellRequest:
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "message"),
     [
         (signal.SIGSEGV, "the run was ended by SIGSEGV\n  if nobody did that, a program crashed: run it again"),
         (signal.SIGKILL, "the run was ended by SIGKILL\n  if nobody did that, this machine had no memory left"),
     ],
 )
-def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, said):
+def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, message):
     write(request(tmp_path), tmp_path, REQUEST)
     guest = subprocess.Popen(
         [sys.executable, "-m", "flightpath.calls", name_of(measure_cell)],
@@ -51,7 +51,7 @@ def test_a_run_that_a_signal_ended_is_told_in_a_sentence(tmp_path, number, said)
     assert (guest.returncode, printed) == (0, "")
     with pytest.raises(MeasurementFailed) as error:
         Returns.of(measure_cell).value((tmp_path / ANSWER).read_bytes())
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(message)
 
 
 def only_child(pid: int) -> int:

@@ -52,15 +52,15 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[Process, list[Process]]:
-    """A process of the run whose command line has these words, and all below the run then."""
-    found: list[Process] = []
+    """Waits for a process of the run whose command line has these words; returns it and the run's descendants."""
+    matching: list[Process] = []
 
     def there() -> bool:
-        found[:] = [each for each in descendants(run_process.pid) if words in each.command_line]
-        return bool(found)
+        matching[:] = [each for each in descendants(run_process.pid) if words in each.command_line]
+        return bool(matching)
 
     wait_until(there, f"a process with {words!r}", 60, poll_s=0.05)
-    return found[0], [each for each in descendants(run_process.pid) if each.pid != run_process.pid]
+    return matching[0], [each for each in descendants(run_process.pid) if each.pid != run_process.pid]
 
 
 def require_nothing_left(processes: list[Process], interfaces: set[str]) -> None:
@@ -76,16 +76,16 @@ def interfaces() -> set[str]:
 def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
     done = run(*SMALL, "--json", results=tmp_path)
 
-    assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
-    told = json.loads(done.stdout)
-    cells = {cell["parameters"]["protocol"]: cell["metrics"] for cell in told["cells"]}
+    assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, honestly reported
+    report = json.loads(done.stdout)
+    cells = {cell["parameters"]["protocol"]: cell["metrics"] for cell in report["cells"]}
     assert set(cells) == {"tcp", "mptcp"}
     for metrics in cells.values():
         assert metrics["requests"]["value"] == 800
         assert metrics["errors"]["value"] == 0
         assert metrics["lost_writes"]["value"] == 0
-    assert len(told["claims"]) == 14
-    stored = {result.cell.parameters["protocol"]: result for result in Store.open(tmp_path).cells(told["run"])}
+    assert len(report["claims"]) == 14
+    stored = {result.cell.parameters["protocol"]: result for result in Store.open(tmp_path).cells(report["run"])}
     proof = stored["mptcp"].measurement.metadata["mptcp"]
     assert proof["h1"] == {"connections": 40, "joins": 40}
     for host, per_link in proof["bytes_per_path"].items():
@@ -95,7 +95,7 @@ def test_both_protocols_are_measured_proven_and_kept(tmp_path, interfaces):
         assert set(result.certificate.found["congestion_control"]["h2"]) == {"cubic"}
     for name in ("fig2_throughput", "fig5_run_time", "fig6_latency"):
         for kind in ("png", "svg"):
-            assert (tmp_path / told["run"] / f"{name}.{kind}").stat().st_size > 1000
+            assert (tmp_path / report["run"] / f"{name}.{kind}").stat().st_size > 1000
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
 
 
@@ -119,9 +119,9 @@ def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interface
 
     os.kill(killed.pid, signal.SIGKILL)
 
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == 1, said
-    assert "error: " in said
+    output = process.communicate(timeout=60)[1]
+    assert process.returncode == 1, output
+    assert "error: " in output
     assert Store.open(tmp_path).cells("latest") == []
     require_nothing_left(processes, interfaces)
 
@@ -156,9 +156,9 @@ def test_two_runs_at_once_do_not_meet(tmp_path, start):
     processes = [start(*SMALL, "--only", "protocol=mptcp", "--json", results=tmp_path / name) for name in ("a", "b")]
 
     for process in processes:
-        printed, said = process.communicate(timeout=400)
-        assert process.returncode in (0, 4), said
-        (cell,) = json.loads(printed)["cells"]
+        stdout, stderr = process.communicate(timeout=400)
+        assert process.returncode in (0, 4), stderr
+        (cell,) = json.loads(stdout)["cells"]
         assert cell["metrics"]["requests"]["value"] == 800
         assert cell["metrics"]["lost_writes"]["value"] == 0
 
@@ -190,7 +190,7 @@ def test_a_results_folder_that_cannot_be_written_is_refused(tmp_path):
 
 
 def hidden(path: Path, argv: list[str]) -> list[str]:
-    """The command, run where a program fails or a folder is empty, in a mount namespace of its own."""
+    """Returns the command, to run in a mount namespace of its own in which a program fails or a folder is empty."""
     cover = f"mount -t tmpfs none {path}" if path.is_dir() else f"mount --bind /bin/false {path}"
     return ["unshare", "--mount", "sh", "-c", f'{cover} && exec "$@"', "sh", *argv]
 

@@ -20,20 +20,20 @@ pytestmark = pytest.mark.virtual
 
 
 def cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
-    """As `measured_cells`; each metric is its value."""
-    found = measured_cells(scenario, folder, *words)
-    for cell in found:
+    """Measures as `measured_cells`; each metric is its value."""
+    results = measured_cells(scenario, folder, *words)
+    for cell in results:
         cell["metrics"] = {name: metric["value"] for name, metric in cell["metrics"].items()}
-    return found
+    return results
 
 
 def test_mptcp_and_tunnels_of_any_family_add_up_two_paths(tmp_path):
     names = ("baseline4", "tun4_path6", "mptcp6")
     only = [word for name in names for word in ("--only", f"configuration={name}")]
     shape = ("--link", "20Mbit,1ms,100p", "--seconds", "2", "--size", "5", "--only", "paths=2")
-    found = {cell["parameters"]["configuration"]: cell for cell in cells("multipath_10gbe", tmp_path, *only, *shape)}
-    assert set(found) == set(names)
-    for name, cell in found.items():
+    results = {cell["parameters"]["configuration"]: cell for cell in cells("multipath_10gbe", tmp_path, *only, *shape)}
+    assert set(results) == set(names)
+    for name, cell in results.items():
         metrics, paths = cell["metrics"], 1 if name == "baseline4" else 2
         assert 0.8 * paths * 20e6 < metrics["goodput"] < paths * 20e6
         assert 0.7 * paths * 20e6 < metrics["ftp_goodput"] < paths * 20e6
@@ -44,18 +44,18 @@ def test_mptcp_and_tunnels_of_any_family_add_up_two_paths(tmp_path):
 @pytest.mark.nightly
 def test_an_algorithm_over_four_paths_of_a_plain_tunnel(tmp_path):
     words = ("--algorithms", "reno", "--configurations", "tun4_path4_plain,mptcp4", "--link", "10Mbit,1ms,100p")
-    found = cells("congestion_quadpath", tmp_path, *words, "--seconds", "2", "--size", "3")
-    assert {cell["parameters"]["congestion_control"] for cell in found} == {"reno"}
-    assert all(cell["metrics"]["goodput"] > 25e6 for cell in found)
+    results = cells("congestion_quadpath", tmp_path, *words, "--seconds", "2", "--size", "3")
+    assert {cell["parameters"]["congestion_control"] for cell in results} == {"reno"}
+    assert all(cell["metrics"]["goodput"] > 25e6 for cell in results)
 
 
 @pytest.mark.nightly
 def test_a_tunnel_without_its_buffer_breaks_over_unequal_delays(tmp_path):
     only = ("--only", "paths=delay", "--only", "transport=round robin", "--only", "transport=no reordering")
-    found = {cell["parameters"]["transport"]: cell for cell in cells("multipath_unequal", tmp_path, *only)}
-    with_buffer, without = (found[name]["metrics"]["share_of_sum"] for name in ("round robin", "no reordering"))
+    results = {cell["parameters"]["transport"]: cell for cell in cells("multipath_unequal", tmp_path, *only)}
+    with_buffer, without = (results[name]["metrics"]["share_of_sum"] for name in ("round robin", "no reordering"))
     assert with_buffer > 2 * without
-    assert not any(name.startswith("ftp_") for name in found["round robin"]["metrics"])
+    assert not any(name.startswith("ftp_") for name in results["round robin"]["metrics"])
 
 
 @pytest.mark.in_sandbox

@@ -1,4 +1,4 @@
-"""A part of the reproduction record, measured really: interrupted, gone on with, and written."""
+"""A part of the reproduction record, really measured: interrupted, resumed, and written."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ from results.store.store import Store
 from scenarios.reproduction import writing
 from scenarios.reproduction.measuring import measure
 from scenarios.reproduction.progress import Next, state_of
-from scenarios.reproduction.record import evidence
+from scenarios.reproduction.record import newest_evidence
 from tests.support.reproduction_runs import CHEAPEST
 from tests.support.uml import require_uml_kernel, uml_kernels
 
@@ -37,7 +37,7 @@ def _uml_kernel() -> None:
 
 
 def cells(store: Store) -> int:
-    """How many cells all runs of a store have."""
+    """Returns the number of cells of all runs of a store."""
     return sum(sum(counts.values()) for counts in store.cell_counts().values())
 
 
@@ -63,6 +63,6 @@ def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     assert after[: len(before)] == before
     assert {cell.certificate.verdict for cell in after} == {Verdict.FAITHFUL}
 
-    files = writing.write(evidence([CHEAPEST], store), store, folder, [CHEAPEST.name])
+    files = writing.write(newest_evidence([CHEAPEST], store), store, folder, [CHEAPEST.name])
     assert all(file.stat().st_size > 500 for file in files)
     assert "4 of 4 cells; faithful (4 cells); virtual time" in files[1].read_text()

@@ -118,12 +118,12 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
         assert process.stderr.readline().startswith("[1/4]")
         wait_until(lambda: uml_kernels(tmp_path), "the second cell to begin", 30)
         os.kill(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, output = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 130, said
-    assert "continue with --resume" in said
+    assert process.returncode == 130, output
+    assert "continue with --resume" in output
     wait_until(lambda: not uml_kernels(tmp_path), "the end of the virtual-time kernel", 5)
     (record,) = Store.open(tmp_path).runs()
     assert (record.status, record.clock) == (RunStatus.INTERRUPTED, Clock.VIRTUAL)

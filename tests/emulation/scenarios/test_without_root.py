@@ -45,7 +45,7 @@ def test_it_runs_without_root(scenario: str):
     with results_of_ordinary_user() as results:
         done = run(scenario, *shlex.split(ONE_CELL[scenario]), results=results)
 
-        assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, said honestly
+        assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, honestly reported
         (cell,) = json.loads(done.stdout)["cells"]
         assert cell["metrics"], done.stdout
         (stored,) = Store.open(results).cells("latest")

@@ -15,7 +15,7 @@ from topologies.links.texts import short_link
 
 
 def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
-    """A flow with so many bytes acknowledged at so many seconds after `begin_s`."""
+    """Returns a flow with these bytes acknowledged at these times after `begin_s`."""
     columns = {field.name: (1,) * len(acked) for field in dataclasses.fields(TcpInfo)}
     columns["time_ns"] = tuple(round((begin_s + at_s) * 1e9) for at_s, _ in acked)
     columns["acked_bytes"] = tuple(count for _, count in acked)
@@ -70,7 +70,7 @@ def test_each_races_nobody_and_each():
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--algorithm", "cubic,cubic"], "two called 'cubic'"),
+        (["--algorithm", "cubic,cubic"], "are called 'cubic'"),
         (["--algorithm", ","], "cannot read"),
         (["--algorithm", "there/is/none.bpf.c"], "no such file"),
         (["--algorithm", "cubic", "--link", "100Mbit"], "--link"),

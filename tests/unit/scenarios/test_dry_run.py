@@ -45,8 +45,8 @@ def test_what_makes_no_sense_is_refused_in_a_sentence_and_makes_nothing(tmp_path
     options = [word.replace("_", " ") if word.startswith("1s_") else word for word in words.split()]
     with pytest.raises(SystemExit) as ended:
         runner.main(MptcpLoad(), [*options, *dry_run, "--clock", "real", "--results", str(results)])
-    said = capsys.readouterr().err
-    assert ended.value.code == code and said.startswith("error: ") and reason in said
+    output = capsys.readouterr().err
+    assert ended.value.code == code and output.startswith("error: ") and reason in output
     assert not results.exists()
 
 

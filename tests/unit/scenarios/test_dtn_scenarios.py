@@ -54,8 +54,8 @@ def test_the_default_buffer_is_left_to_a_kernel_that_nobody_has_tuned():
 
 @pytest.mark.parametrize("limit", ["", "client-limited: 99 % of a core"])
 def test_a_measurement_that_the_path_did_not_limit_is_unusable(limit):
-    found = DtnBuffers().reasons_unusable(Measurement(metadata={"limit": limit}))
-    assert found == ([f"the path was not the limit: {limit}"] if limit else [])
+    reasons = DtnBuffers().reasons_unusable(Measurement(metadata={"limit": limit}))
+    assert reasons == ([f"the path was not the limit: {limit}"] if limit else [])
 
 
 def test_a_plan_loads_no_algorithm_and_the_run_skips_by_name_what_is_missing(capsys):

@@ -14,7 +14,7 @@ every_claim = pytest.mark.parametrize(("scenario", "sentence"), CLAIMS, ids=[f"{
 
 
 def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
-    """Fails for a claim to which nobody has said what its opposite is."""
+    """Returns the case of a claim; fails for a claim without one."""
     world = WORLDS.get(scenario)
     case = world and world.case(sentence)
     assert case, f"tests/support/claim_cases says nothing of this claim of {scenario}: {sentence}"

@@ -122,16 +122,16 @@ def test_a_gap_is_named_by_its_parameters_and_so_is_what_is_not_usable():
 
 
 def test_what_carries_nothing_has_no_ratio():
-    found = change(Evidence(cells(tcp=[0.0], mptcp=[1.0]), "full"), "goodput", {"kind": "tcp"}, {"kind": "mptcp"})
-    assert isinstance(found, InsufficientData)
+    growth = change(Evidence(cells(tcp=[0.0], mptcp=[1.0]), "full"), "goodput", {"kind": "tcp"}, {"kind": "mptcp"})
+    assert isinstance(growth, InsufficientData)
 
 
 def test_a_deviation_has_the_interval_of_the_variance():
-    found = relative_deviation([99.0, 100.0, 101.0])
-    assert (found.value, found.count) == (pytest.approx(1.0), 3)
+    deviation = relative_deviation([99.0, 100.0, 101.0])
+    assert (deviation.value, deviation.count) == (pytest.approx(1.0), 3)
     # The 2.5 % and 97.5 % quantiles of chi-squared with two degrees of freedom are 0.0506 and 7.378.
-    assert found.low == pytest.approx((2 / 7.378) ** 0.5, rel=1e-3)
-    assert found.high == pytest.approx((2 / 0.0506) ** 0.5, rel=1e-3)
+    assert deviation.low == pytest.approx((2 / 7.378) ** 0.5, rel=1e-3)
+    assert deviation.high == pytest.approx((2 / 0.0506) ** 0.5, rel=1e-3)
     assert relative_deviation([5.0]) == Estimate(0.0, None, None, 1)
     assert relative_deviation([5.0, 5.0]) == Estimate(0.0, 0.0, 0.0, 2)
     for wrong in ([], [-1.0, 1.0]):

@@ -37,11 +37,11 @@ def with_changes(protocol, load=None, **values):
 
 @pytest.mark.parametrize("form", ["quick", "full"])
 def test_a_run_on_schedule_reproduces_all_but_the_size_that_contradicts_it(form):
-    found = claims(with_low_load(), form)
-    assert [claim.verdict for claim in found] == ALL_BUT_ONE, found
-    assert all(claim.measured for claim in found)
-    assert "%" in found[0].measured and " to " in found[0].measured
-    assert "whose schedule grows by 59 %" in found[Of.MPTCP_GROWTH].why
+    checked = claims(with_low_load(), form)
+    assert [claim.verdict for claim in checked] == ALL_BUT_ONE, checked
+    assert all(claim.measured for claim in checked)
+    assert "%" in checked[0].measured and " to " in checked[0].measured
+    assert "whose schedule grows by 59 %" in checked[Of.MPTCP_GROWTH].why
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_unusable_cells_do_not_count_degraded_ones_do_and_the_claim_says_so():
     (spoilt,) = (index for index, c in enumerate(cells) if is_at(c, "mptcp", 800.0) and c.cell.repetition == 3)
     cells[spoilt] = judged(changed(cells[spoilt], requests_per_s=10.0), Verdict.UNUSABLE, "slow link")
     degraded = [judged(c, Verdict.DEGRADED, "busy") for c in with_low_load()]
-    for found, why in (
+    for checked, why in (
         (claims(cells, "full"), "1 of 48 cells is unusable and left out"),
         (claims(degraded, "full"), "48 of 48 cells are degraded"),
     ):
-        assert [claim.verdict for claim in found] == ALL_BUT_ONE
-        assert all(why in claim.why for claim in found)
+        assert [claim.verdict for claim in checked] == ALL_BUT_ONE
+        assert all(why in claim.why for claim in checked)
 
 
 @pytest.mark.parametrize(
@@ -95,24 +95,24 @@ def test_unusable_cells_do_not_count_degraded_ones_do_and_the_claim_says_so():
     ],
 )
 def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_says_why(cells, why):
-    found = claims(cells, "full")
-    assert [claim.verdict for claim in found] == [NOT_TESTED] * 14
-    assert all(why in claim.why and not claim.measured for claim in found)
+    checked = claims(cells, "full")
+    assert [claim.verdict for claim in checked] == [NOT_TESTED] * 14
+    assert all(why in claim.why and not claim.measured for claim in checked)
 
 
 def test_without_the_highest_load_of_one_protocol_nothing_about_it_is_tested():
     cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in with_low_load()]
-    found = claims(cells, "full")
-    tested = {index for index, claim in enumerate(found) if claim.verdict is not NOT_TESTED}
+    checked = claims(cells, "full")
+    tested = {index for index, claim in enumerate(checked) if claim.verdict is not NOT_TESTED}
     assert tested == {Of.TCP_GROWS, Of.TCP_GROWTH, Of.ERRORS_GROW, Of.TCP_LATER, Of.BELOW_CAPACITY}
-    assert "MPTCP at 800 requests/s: no cell is usable" in found[Of.ADVANTAGE].why
+    assert "MPTCP at 800 requests/s: no cell is usable" in checked[Of.ADVANTAGE].why
 
 
 @pytest.mark.parametrize("loads", [(500.0, 533.3), (800.0,), (615.4, 727.3)])
 def test_a_part_of_the_loads_says_nothing_about_the_extremes(loads):
-    found = claims(like_the_paper(loads=loads), "full")
-    assert [claim.verdict for claim in found[: Of.BELOW_CAPACITY]] == [NOT_TESTED] * 12
-    assert "60 %" in found[0].why
+    checked = claims(like_the_paper(loads=loads), "full")
+    assert [claim.verdict for claim in checked[: Of.BELOW_CAPACITY]] == [NOT_TESTED] * 12
+    assert "60 %" in checked[0].why
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_ramps_too_short_for_the_size_of_a_growth_still_test_its_direction():
         for c in like_the_paper()
         if (load := c.cell.parameters["load"]) in schedules
     ]
-    found = claims(cells, "quick")
-    assert (found[Of.MPTCP_GROWS].verdict, found[Of.MPTCP_GROWTH].verdict) == (YES, NOT_TESTED)
-    assert "allows no more than +43 %" in found[Of.MPTCP_GROWTH].why
+    checked = claims(cells, "quick")
+    assert (checked[Of.MPTCP_GROWS].verdict, checked[Of.MPTCP_GROWTH].verdict) == (YES, NOT_TESTED)
+    assert "allows no more than +43 %" in checked[Of.MPTCP_GROWTH].why
 
 
 def test_a_missing_metric_is_not_a_made_up_zero():
@@ -147,7 +147,7 @@ def test_a_missing_metric_is_not_a_made_up_zero():
     for c in cells:
         for name in ("errors", "error_rate", "schedule"):
             del c.measurement.metrics[name]
-    found = claims(cells, "full")
+    checked = claims(cells, "full")
     of_rates = {Of.MPTCP_GROWS, Of.TCP_GROWS, Of.AHEAD, Of.ADVANTAGE, Of.HIGHER, Of.BELOW_CAPACITY}
-    assert {index for index, claim in enumerate(found) if claim.verdict is YES} == of_rates
-    assert not any(claim.verdict is NO for claim in found)
+    assert {index for index, claim in enumerate(checked) if claim.verdict is YES} == of_rates
+    assert not any(claim.verdict is NO for claim in checked)

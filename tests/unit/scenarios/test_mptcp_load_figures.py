@@ -64,8 +64,8 @@ def test_figures_name_units_and_what_is_compared(tmp_path):
         "fig5_run_time": "run time (s)|schedule",
         "fig6_latency": "response time (ms)|p99, intended",
     }.items():
-        said = words(tmp_path / f"{name}.svg")
-        assert [text for text in texts.split("|") if text not in said] == [], name
+        drawn_words = words(tmp_path / f"{name}.svg")
+        assert [text for text in texts.split("|") if text not in drawn_words] == [], name
 
 
 def test_a_single_cell_and_all_unusable_cells_can_be_drawn(tmp_path):

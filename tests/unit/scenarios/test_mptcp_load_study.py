@@ -28,12 +28,12 @@ def study(repetitions: int = 3) -> list[CellResult]:
 
 
 def test_a_factor_is_compared_with_its_usual_value_while_the_others_have_theirs():
-    found = {(effect.factor, effect.protocol): effect for effect in effects(study())}
-    assert {*found} == {(name, protocol) for name in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")}
-    weight = found["page_weight", "tcp"]
+    by_factor = {(effect.factor, effect.protocol): effect for effect in effects(study())}
+    assert {*by_factor} == {(name, protocol) for name in ("page_weight", "buffering") for protocol in ("tcp", "mptcp")}
+    weight = by_factor["page_weight", "tcp"]
     assert (weight.usual, weight.value, weight.change.count) == ("11k", "2k", 3)
     assert weight.change.value == pytest.approx(42, abs=2)
-    assert [each for each in found.values() if each.matters] == [weight]
+    assert [each for each in by_factor.values() if each.matters] == [weight]
 
 
 def test_what_matters_in_words():

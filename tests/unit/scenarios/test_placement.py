@@ -47,7 +47,7 @@ def test_a_plan_says_where_and_by_which_clock(words, executor, clock, repeat):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("--machine here --clock virtual", "--machine here has no virtual clock"),
         ("--jobs 0", "--jobs"),
@@ -55,8 +55,8 @@ def test_a_plan_says_where_and_by_which_clock(words, executor, clock, repeat):
         ("--jobs 2 --machine uml --clock real", "--jobs"),
     ],
 )
-def test_this_kernel_has_no_virtual_clock_and_on_the_real_one_cells_are_measured_one_by_one(words, said):
-    with pytest.raises(UsageError, match=said):
+def test_this_kernel_has_no_virtual_clock_and_on_the_real_one_cells_are_measured_one_by_one(words, message):
+    with pytest.raises(UsageError, match=message):
         placed(request(*words.split()))
 
 

@@ -54,7 +54,7 @@ def test_a_run_that_is_still_measured_is_refused(place):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "environment", "said", "word"),
+    ("algorithm", "environment", "message", "word"),
     [
         ("cubic", {"host": "lab7"}, "was begun on", "--on-this-machine"),
         ("cubic", {}, "was begun on", "--on-this-machine"),
@@ -63,21 +63,21 @@ def test_a_run_that_is_still_measured_is_refused(place):
     ],
 )
 def test_a_run_of_another_machine_and_what_would_be_loaded_into_the_kernel_need_a_word(
-    place, algorithm, environment, said, word
+    place, algorithm, environment, message, word
 ):
     assert "cubic" in congestion.available()
     run_id = Store.open(place).begin_run("congestion_race", plan("cubic", algorithm), environment, ["x"])
-    with pytest.raises(UsageError, match=said) as refused:
+    with pytest.raises(UsageError, match=message) as refused:
         resume(place)
     assert word in refused.value.hint
     assert resume(place, word)[0] == run_id
 
 
 @pytest.mark.parametrize(
-    ("stored", "said"),
+    ("stored", "message"),
     [({"form": 3}, "cannot be read"), (Plan("quick", {}).as_json(), "not one of congestion_race")],
 )
-def test_a_plan_that_is_not_the_scenarios_is_an_error(place, stored, said):
+def test_a_plan_that_is_not_the_scenarios_is_an_error(place, stored, message):
     Store.open(place).begin_run("congestion_race", stored, HERE, ["x"])
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         resume(place)

@@ -1,4 +1,4 @@
-"""Which changes of a verdict fail the check, and which are told."""
+"""Which changes of a verdict fail the check, and which are only reported."""
 
 import json
 from dataclasses import replace
@@ -41,23 +41,23 @@ def record(*claims: JudgedClaim) -> Record:
     ],
 )
 def test_a_verdict_that_is_contradicted_or_lost_fails(before, after, kind):
-    found = difference(record(claim(before)), record(claim(after)))
-    lines = found.failures if kind in ("contradicted", "lost") else found.remarks
+    result = difference(record(claim(before)), record(claim(after)))
+    lines = result.failures if kind in ("contradicted", "lost") else result.remarks
     expected = f"{kind}: dtn_mss: faster [more]: {before} (+1 %; virtual clock) -> {after} (+1 %; virtual clock)"
-    assert lines == [expected] and len(found.failures) + len(found.remarks) == 1 and found.same == 0
+    assert lines == [expected] and len(result.failures) + len(result.remarks) == 1 and result.same == 0
 
 
 @pytest.mark.parametrize("verdict", ClaimVerdict)
 def test_the_same_verdict_with_another_value_of_another_part_is_the_same(verdict):
     again = replace(claim(verdict), measured="+2 %", part="another", clock="real")
-    found = difference(record(claim(verdict)), record(again))
-    assert (found.failures, found.remarks, found.same) == ([], [], 1)
+    result = difference(record(claim(verdict)), record(again))
+    assert (result.failures, result.remarks, result.same) == ([], [], 1)
 
 
 def test_new_and_missing_claims_are_told():
-    found = difference(record(claim(YES, "old"), claim(YES)), record(claim(YES), claim(NO, "young")))
-    assert found.failures == [] and found.same == 1
-    assert found.remarks == [
+    result = difference(record(claim(YES, "old"), claim(YES)), record(claim(YES), claim(NO, "young")))
+    assert result.failures == [] and result.same == 1
+    assert result.remarks == [
         "new: dtn_mss: young [more]: not reproduced",
         "missing: dtn_mss: old [more]: was reproduced",
     ]

@@ -16,7 +16,7 @@ from scenarios.reproduction.html import _coded
 from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value, papers
 from scenarios.reproduction.parts import Part
-from scenarios.reproduction.record import Record, evidence, read, record_of
+from scenarios.reproduction.record import Record, newest_evidence, read, record_of
 from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run
 from tests.support.stored_runs import HOSTILE
 
@@ -36,9 +36,9 @@ def verdicts(record: Record) -> dict[str, ClaimVerdict]:
 
 
 def written(store: Store, parts: Sequence[Part] = (SMALL,)) -> tuple[Record, str, str]:
-    """The record, the Markdown and the HTML page."""
+    """Writes the record, and returns the texts of record, Markdown and HTML page."""
     json_file, markdown, html = writing.write(
-        evidence(parts, store), store, store.folder, [part.name for part in parts]
+        newest_evidence(parts, store), store, store.folder, [part.name for part in parts]
     )
     return read(json_file), markdown.read_text(), html.read_text()
 
@@ -46,7 +46,7 @@ def written(store: Store, parts: Sequence[Part] = (SMALL,)) -> tuple[Record, str
 def test_claims_are_judged_anew_from_the_cells(store):
     run_id = stored_run(store)
     store.record_claims(run_id, [Claim(MATTERS, "", "", ClaimVerdict.NOT_REPRODUCED)])
-    record = record_of(evidence([SMALL], store))
+    record = record_of(newest_evidence([SMALL], store))
     assert verdicts(record) == {EQUIVALENT: ClaimVerdict.NOT_TESTED, MATTERS: ClaimVerdict.REPRODUCED}
     (part,) = record.parts
     assert (part.run, part.clock, part.cells, part.planned, part.verdict) == (run_id, "virtual", 12, 12, "faithful")
@@ -57,7 +57,7 @@ def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):
     alone, lossy = SMALL, Part("lossy", "netpreflight", "--repeat 3", cell_s=1, scenario_name="dtn_mss")
     stored_run(store, alone)
     stored_run(store, lossy, goodput=lambda parameters: 4e8 if parameters["streams"] == 1 else 1e8)
-    record = record_of(evidence([alone, lossy], store))
+    record = record_of(newest_evidence([alone, lossy], store))
     by = {claim.claim: (claim.part, claim.verdict) for claim in record.claims}
     assert by == {EQUIVALENT: ("lossy", ClaimVerdict.NOT_REPRODUCED), MATTERS: ("dtn_mss", ClaimVerdict.REPRODUCED)}
 
@@ -65,11 +65,11 @@ def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):
 def test_what_needs_processors_is_not_tested_by_the_virtual_clock(store):
     part = Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 3", cell_s=1)
     stored_run(store, part)
-    claims = [c for c in record_of(evidence([part], store)).claims if c.why == NEEDS_REAL_CLOCK]
+    claims = [c for c in record_of(newest_evidence([part], store)).claims if c.why == NEEDS_REAL_CLOCK]
     assert len(claims) > 10 and {claim.verdict for claim in claims} == {ClaimVerdict.NOT_TESTED}
     real = replace(part, clock=Clock.REAL)
     stored_run(store, real)
-    decided = record_of(evidence([part, real], store)).claims
+    decided = record_of(newest_evidence([part, real], store)).claims
     assert {claim.clock for claim in decided if claim.verdict is not ClaimVerdict.NOT_TESTED} == {"virtual", "real"}
 
 
@@ -87,8 +87,8 @@ def test_what_is_no_record_is_refused(tmp_path, text):
 def test_the_record_can_be_read_and_its_page_has_every_claim_with_its_values_and_its_verdict(store):
     stored_run(store)
     record, page, _ = written(store)
-    found = evidence([SMALL], store)
-    assert record == record_of(found, measured_figures(papers(), found)) and record.figures
+    evidence = newest_evidence([SMALL], store)
+    assert record == record_of(evidence, measured_figures(papers(), evidence)) and record.figures
     (row,) = [line for line in page.splitlines() if line.startswith(f"| {MATTERS} |")]
     assert row.count("|") == 8 and "**reproduced**" in row and "| virtual | faithful | dtn_mss |" in row
     assert "6 x 1500, loss 0: +0.0 % (-0.0 to 0.0)" in row.replace("+-", "-").replace("(+", "(").replace("to +", "to ")
@@ -116,11 +116,11 @@ def test_what_was_measured_again_is_replaced_in_a_record_and_the_rest_is_kept(st
     docs.mkdir()
     for part in (SMALL, CHEAPEST):
         stored_run(store, part)
-    writing.update(evidence([SMALL, CHEAPEST], store), store, docs, order)
+    writing.update(newest_evidence([SMALL, CHEAPEST], store), store, docs, order)
     before = read(docs / "reproduction.json")
     again = Store.open(tmp_path / "again")
     run_id = stored_run(again, goodput=lambda parameters: 4e8 if parameters["streams"] == 1 else 1e8)
-    json_file, markdown = writing.update(evidence([SMALL], again), again, docs, order)
+    json_file, markdown = writing.update(newest_evidence([SMALL], again), again, docs, order)
     after = read(json_file)
     assert [part.name for part in after.parts] == order and after.parts[0] == before.parts[1]
     assert after.parts[1].run == run_id != before.parts[0].run

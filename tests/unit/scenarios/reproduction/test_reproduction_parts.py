@@ -1,4 +1,4 @@
-"""What the reproduction record is made of, and what it quotes of the papers."""
+"""The parts of the reproduction record, and its quotations of the papers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What of a part is complete, what is resumed, and what is measured."""
+"""The progress of a part: complete, to be resumed, or to be measured."""
 
 import subprocess
 from dataclasses import replace
@@ -126,8 +126,8 @@ def test_a_part_that_cannot_be_measured_does_not_keep_the_others_from_it(store, 
     refused = State(Part("dtn_mss", "netpreflight", "--congestion-control no_such", clock=Clock.REAL), planned=12)
     stored_run(store)
     assert measure([refused, state_of(SMALL, store)], store.folder, None) == 3
-    assert "dtn_mss could not be measured (exit code 3)" in (told := capfd.readouterr().err)
-    assert "[2/2] dtn_mss: complete already" in told
+    assert "dtn_mss could not be measured (exit code 3)" in (output := capfd.readouterr().err)
+    assert "[2/2] dtn_mss: complete already" in output
 
 
 def test_on_the_real_clock_no_cells_are_measured_at_once(tmp_path):
@@ -151,7 +151,7 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["no_such_part"], "there is no part"),
         (["--jobs", "0"], "--jobs: 0 is less than 1"),
@@ -159,6 +159,6 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
         (["--check", "/nowhere.json"], "cannot read /nowhere.json"),
     ],
 )
-def test_a_wrong_command_line_is_an_error_in_one_line(words, said, tmp_path, capsys):
+def test_a_wrong_command_line_is_an_error_in_one_line(words, message, tmp_path, capsys):
     assert main([*words, "--results", str(tmp_path / "none")]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
