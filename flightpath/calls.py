@@ -9,6 +9,7 @@ decides where it runs: in a guest, in a confinement, in a process of its own.
 """
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +77,7 @@ class Returns(Generic[_Value]):
     @classmethod
     def of(cls, function: Callable[..., _Value]) -> "Returns[_Value]":
         """Takes the type from a function's signature."""
-        return cls(get_type_hints(function)["return"])
+        return _returns(function)
 
     def answer(self, compute: Callable[[], _Value]) -> Answer:
         """Calls a function, and makes an answer of what it returns or of the error of ours that it raises."""
@@ -98,6 +99,12 @@ class Returns(Generic[_Value]):
             raise read.failure.error()
         with _well_formed():
             return self._adapter.validate_python(read.value)
+
+
+@functools.cache
+def _returns(function: Callable[..., _Value]) -> Returns[_Value]:
+    """Makes it once for each function: pydantic swallows a Ctrl-C that comes meanwhile."""
+    return Returns(get_type_hints(function)["return"])
 
 
 @contextlib.contextmanager

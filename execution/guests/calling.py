@@ -73,9 +73,10 @@ def called(
         function: takes the request, and perhaps a callback for its progress.
         request: what it is called with.
     """
+    returns = Returns.of(function)
     # A module of the current folder must not take the place of one of ours (-P).
     python = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "flightpath.calls")
     guest = start([*python, name_of(function)])
     write(request, guest.shared, REQUEST)
     with guest:
-        yield GuestCall(guest, Returns.of(function))
+        yield GuestCall(guest, returns)
