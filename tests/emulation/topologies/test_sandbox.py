@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.process_list import command_lines
+from topologies.sandbox import sandbox
 
 RUN = """
 import subprocess, sys
@@ -127,3 +129,12 @@ def test_without_root_the_user_is_root_inside(tmp_path):
     if code.returncode == 3:
         pytest.skip(f"no user namespaces here: {code.stderr}")
     assert code.returncode == 40, code.stderr
+
+
+def test_what_a_function_returns_or_raises_inside_comes_out():
+    assert len(sandbox.call_inside(lambda: b"x" * (1 << 20))) == 1 << 20
+    assert sandbox.call_inside(os.getpid) < 10
+    with pytest.raises(UsageError, match="it is so\n  do this"):
+        sandbox.call_inside(lambda: (_ for _ in ()).throw(UsageError("it is so", "do this")))
+    with pytest.raises(MeasurementFailed, match="the run was ended by SIGKILL"):
+        sandbox.call_inside(lambda: os.kill(os.getpid(), signal.SIGKILL))
