@@ -194,19 +194,19 @@ class ConnectionTable:
 
     def _join(self, segment: Segment, token: int, ingress: Hashable, now_s: float, *, backup: bool) -> Admission:
         connection = self._id_by_token(self._host_of(segment.flow.destination), token)
-        entry = None if connection is None else self._connections[connection]
-        if (
-            connection is None
-            or entry is None
-            or self._host_of(entry.flows[0].source) != self._host_of(segment.flow.source)
-        ):
+        if connection is None or self._client(connection) != self._host_of(segment.flow.source):
             self.counters.unknown_tokens += 1
             return Admission(SynKind.UNKNOWN_TOKEN)
+        entry = self._connections[connection]
         removed = self._make_room_to_join(entry, ingress)
         if not entry.flows or len(entry.flows) >= self._subflows_per_connection:
             return replace(self._refuse(), removed=removed)
         subflow = self._add_pending(connection, segment, ingress, now_s, backup=backup, joined=True)
         return Admission(SynKind.JOINED, subflow, removed)
+
+    def _client(self, connection: int) -> Hashable:
+        """The host that has opened a connection."""
+        return self._host_of(self._connections[connection].flows[0].source)
 
     def _refuse(self) -> Admission:
         self.counters.refused += 1
