@@ -60,7 +60,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Further arguments for the application."""
     if options.policy is None:
         return {}
-    from controllers.settings import DEFAULT_POLICY, Settings, probe_plan
+    from controllers.settings import Settings, probe_plan
+    from controllers.subflows.policies import DEFAULT_POLICY
 
     rest, probes = tuple(options.rest or (DEFAULT_REST,)), probe_plan(options.probe_period)
     return {"settings": Settings(options.policy or DEFAULT_POLICY, options.network, rest, probes)}

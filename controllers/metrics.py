@@ -11,6 +11,8 @@ from flightpath.overrides import override
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_NAMESPACE = "flightpath"
+
 _LATENCIES_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 _MOVES_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
@@ -22,16 +24,13 @@ class Metrics(Collector):
         self._collect = collect
         self._registry = CollectorRegistry()
         self._registry.register(self)
-        shared = {"namespace": "flightpath", "registry": self._registry}
-        self.packet_ins = Counter("packet_ins", "Frames that switches sent, by kind", ["kind"], **shared)
-        self.set_up_s = Histogram(
-            "set_up_seconds", "From a SYN's arrival at the controller to its release", buckets=_LATENCIES_S, **shared
+        self.packet_ins = self._counter("packet_ins", "Frames that switches sent, by kind", "kind")
+        self.set_up_s = self._histogram(
+            "set_up_seconds", "From a SYN's arrival at the controller to its release", _LATENCIES_S
         )
-        self.move_s = Histogram(
-            "move_seconds", "From a link's change to the last moved rule", buckets=_MOVES_S, **shared
-        )
-        self.reroutes = Counter("reroutes", "Changes of links that moved flows, by cause", ["cause"], **shared)
-        self.moved_flows = Counter("moved_flows", "Flows that got another path", **shared)
+        self.move_s = self._histogram("move_seconds", "From a link's change to the last moved rule", _MOVES_S)
+        self.reroutes = self._counter("reroutes", "Changes of links that moved flows, by cause", "cause")
+        self.moved_flows = self._counter("moved_flows", "Flows that got another path")
 
     @override
     def collect(self) -> Iterable[Metric]:
@@ -40,6 +39,12 @@ class Metrics(Collector):
     def text(self) -> bytes:
         """All metrics in Prometheus's text format."""
         return generate_latest(self._registry)
+
+    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(name, description, labels, namespace=_NAMESPACE, registry=self._registry)
+
+    def _histogram(self, name: str, description: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, description, buckets=buckets, namespace=_NAMESPACE, registry=self._registry)
 
 
 def _family(
@@ -50,9 +55,9 @@ def _family(
     label: str = "",
 ) -> Metric:
     """A value, or several by the value of a label."""
-    if not label:
-        return kind(f"flightpath_{name}", description, value=values)
-    metric = kind(f"flightpath_{name}", description, labels=[label])
+    if not isinstance(values, Mapping):
+        return kind(f"{_NAMESPACE}_{name}", description, value=values)
+    metric = kind(f"{_NAMESPACE}_{name}", description, labels=[label])
     for key, value in values.items():
         metric.add_metric([key], value)
     return metric

@@ -20,7 +20,7 @@ from flightpath.overrides import override
 _SETTINGS = Settings.from_environment()
 
 
-class Steering(SteeringApp if _SETTINGS.network else DiscoveringSteeringApp):
+class Steering(SteeringApp if _SETTINGS.network else DiscoveringSteeringApp):  # type: ignore[misc]  # chosen at start
     """Steering as osken-manager runs it, which constructs it without arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -236,12 +236,12 @@ class SteeringApp(LinkAwareForwarding):
             return
         is_end = segment is not None and segment.flags & (FIN | RST)
         is_admitted = self.admits(self._ends if is_end else self._openings, message.datapath, at, now_s)
-        if is_held and not (is_admitted and segment is not None and segment.is_syn):
-            self.release(message, None)
-        elif is_held:
+        if is_held and is_admitted and segment is not None and segment.is_syn:
             self.metrics.packet_ins.labels("syn").inc()
             self.flows.on_syn(segment, at, lambda actions: self._release_steered(message, actions, now_s), now_s)
-        elif is_admitted:
+        elif is_held:
+            self.release(message, None)
+        elif is_admitted and segment is not None:
             self._on_copy(segment, at, now_s)
 
     def _on_copy(self, segment: Segment, at: SwitchPort, now_s: float) -> None:

@@ -23,7 +23,7 @@ def understand_ryu() -> None:
     sys.meta_path.insert(0, _RyuFinder())
     sys.meta_path.append(_SampleFinder())
     manager = importlib.import_module("os_ken.base.app_manager")
-    manager.RyuApp = manager.OSKenApp
+    vars(manager)["RyuApp"] = manager.OSKenApp
 
 
 class _RyuFinder(MetaPathFinder):

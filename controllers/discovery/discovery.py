@@ -138,7 +138,8 @@ class Discovery:
             return
         for end in (a, b):
             other = self._links.pop(end, None)
-            self._links.pop(other, None)
+            if other is not None:
+                self._links.pop(other, None)
         self._links[a], self._links[b] = b, a
         self._hosts = {mac: it for mac, it in self._hosts.items() if it.at not in (a, b)}
         self.version += 1

@@ -148,7 +148,9 @@ class LinkAwareForwarding(Forwarding):
         """Handles a frame that looks like a probe."""
         now_s = time.monotonic()
         probe = self.prober.decode(message.data, now_s)
-        sender = self._network.switch_with_dpid(probe.dpid) if probe else None
+        if probe is None:
+            return
+        sender = self._network.switch_with_dpid(probe.dpid)
         if sender is not None:
             hop = Hop(sender.name, probe.port, switch.name, message.match["in_port"])
             self.on_crossing(hop, now_s - probe.sent_s, now_s)
@@ -206,14 +208,16 @@ class _LinkLoads:
         """Takes os-ken's counters of a port. Those at a link's first end count both directions."""
         end = (switch, counters.port_no)
         edge = self._topology.edge_at(*end)
-        then_s, before = self._readings.get(end, (None, None))
-        if edge is None or edge[:2] != end or (then_s is not None and now_s - then_s < _MIN_PERIOD_S):
+        last = self._readings.get(end)
+        if edge is None or edge[:2] != end or (last is not None and now_s - last[0] < _MIN_PERIOD_S):
             return
         self._readings[end] = now_s, counters
-        if before is None:
+        if last is None:
             return
+        then_s, before = last
         sent, received = counters.tx_bytes - before.tx_bytes, counters.rx_bytes - before.rx_bytes
         state = self._topology.state(edge)
+        assert state is not None, "the topology has a state for the link at each port"
         load_bps = max(sent, received, 0) * 8 / (now_s - then_s)
         smooth_bps = _SMOOTHING * load_bps + (1 - _SMOOTHING) * state.load_bps
         self._topology.update(replace(state, load_bps=smooth_bps))

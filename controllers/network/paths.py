@@ -6,12 +6,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from controllers.network.description import Link, Network
 from flightpath.extensions import lazy_import
 
-networkx = lazy_import("networkx")  # half of the controller's start-up time, and forwarding alone needs none of it
+if TYPE_CHECKING:
+    import networkx
+else:
+    networkx = lazy_import("networkx")  # half of the controller's start-up time; forwarding alone needs none of it
 
 Result = TypeVar("Result")
 
@@ -237,8 +240,8 @@ def lightest_path(
 
     def lightest(parallel: dict[Edge, dict[str, LinkState]]) -> tuple[int, Edge] | None:
         states = [attributes["state"] for attributes in parallel.values() if attributes["state"].up]
-        weights = [(weight(state), state.edge) for state in states]
-        return min((it for it in weights if it[0] is not None), default=None)
+        weights = ((weight(state), state.edge) for state in states)
+        return min(((value, edge) for value, edge in weights if value is not None), default=None)
 
     def of_best(_from: str, _to: str, parallel: dict[Edge, dict[str, LinkState]]) -> int | None:
         best = lightest(parallel)
@@ -248,7 +251,12 @@ def lightest_path(
         switches = networkx.dijkstra_path(graph, source, target, weight=of_best)
     except networkx.NetworkXNoPath:
         return None
-    return Path.over(source, [lightest(graph[a][b])[1].hop_from(a) for a, b in pairwise(switches)])
+    hops = []
+    for a, b in pairwise(switches):
+        best = lightest(graph[a][b])
+        assert best is not None, "the search crosses only links that have a weight"
+        hops.append(best[1].hop_from(a))
+    return Path.over(source, hops)
 
 
 def _disjoint_paths(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> tuple[Path, ...]:

@@ -28,7 +28,7 @@ from flightpath.overrides import override
 os.environ["OSKEN_HUB_TYPE"] = "eventlet"  # os-ken's other event loop, native threads, loses events
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")  # no host name is ever resolved
 # eventlet loads pyOpenSSL if it is installed, which takes a tenth of the start-up time. Switches do not speak TLS here.
-sys.modules.setdefault("OpenSSL", None)
+sys.modules.setdefault("OpenSSL", None)  # type: ignore[arg-type]  # None makes its import fail
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     import eventlet
@@ -45,7 +45,15 @@ with warnings.catch_warnings():
 refuse_parts_without_length(ofproto_v1_3_parser)
 
 # What other modules use of os-ken.
-__all__ = ["DEAD_DISPATCHER", "MAIN_DISPATCHER", "Datapath", "events", "ofproto_v1_3_parser", "set_ev_cls"]
+__all__ = [
+    "DEAD_DISPATCHER",
+    "MAIN_DISPATCHER",
+    "Datapath",
+    "events",
+    "ofproto_v1_3",
+    "ofproto_v1_3_parser",
+    "set_ev_cls",
+]
 
 _IS_NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK, errno.EOPNOTSUPP)
 _ACCEPT_PAUSE_S = 0.1

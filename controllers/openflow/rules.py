@@ -38,7 +38,7 @@ IP_ICMPV6 = 58
 ARP_REQUEST = 1
 NEIGHBOUR_SOLICITATION = 135
 
-MatchValue = int | str | tuple[str, str]
+MatchValue = int | str | tuple[str, str] | tuple[int, int]
 """What a field must be equal to: a value, or a value under a mask."""
 
 Match = tuple[tuple[str, MatchValue], ...]

@@ -204,7 +204,7 @@ class Direction:
         """
         idle_s = SUBFLOW_IDLE_S if cookie.mptcp else SINGLE_IDLE_S
         actions = (*self.actions, EndWithFlow(FINISHED_IDLE_S))
-        match = (("in_port", self.source.port), ("eth_dst", self.target.mac), *flow_match(self.flow))
+        match: Match = (("in_port", self.source.port), ("eth_dst", self.target.mac), *flow_match(self.flow))
         rule = Rule(FLOW_PRIORITY, match, actions, idle_timeout_s=idle_s, table=Table.FLOWS)
         return SwitchRule(self.source.switch, rule, int(cookie))
 
@@ -226,10 +226,15 @@ def flow_of_match(fields: Iterable[tuple[str, MatchValue]]) -> FlowKey | None:
     """The flow that a rule matches, in the rule's direction; None if the rule does not match a single flow."""
     match = dict(fields)
     family = "ipv4" if "ipv4_src" in match else "ipv6"
+    source, destination = match.get(f"{family}_src"), match.get(f"{family}_dst")
+    source_port, destination_port = match.get("tcp_src"), match.get("tcp_dst")
+    if not isinstance(source, str) or not isinstance(destination, str):
+        return None
+    if not isinstance(source_port, int) or not isinstance(destination_port, int):
+        return None
     try:
-        source, destination = (str(ip_address(match[f"{family}_{end}"])) for end in ("src", "dst"))
-        return FlowKey(source, destination, match["tcp_src"], match["tcp_dst"])
-    except (KeyError, ValueError):
+        return FlowKey(str(ip_address(source)), str(ip_address(destination)), source_port, destination_port)
+    except ValueError:
         return None
 
 

@@ -61,9 +61,9 @@ class Writer:
     def on_barrier(self, datapath: Datapath, xid: int) -> None:
         """Handles a switch's reply to a barrier: it has processed all that was sent before."""
         channel = self._channels.get(datapath)
-        write, rules = channel.barriers.pop(xid, (None, [])) if channel else (None, [])
-        if write is None:
+        if channel is None or xid not in channel.barriers:
             return
+        write, rules = channel.barriers.pop(xid)
         for rule in rules:
             channel.rules.pop(rule, None)
         write.waiting -= 1

@@ -149,7 +149,7 @@ def stored_flows(
         for stored_rule in rules:
             cookie = FlowCookie.decode(stored_rule.cookie)
             flow = flow_of_match(stored_rule.rule.match) if cookie is not None else None
-            if flow is not None:
+            if cookie is not None and flow is not None:
                 path, number = _follow_label(switch, stored_rule, path_actions, topology, labels)
                 yield StoredFlow(flow if cookie.kind is RuleKind.FORWARD else flow.reversed(), cookie, path, number)
 
@@ -177,7 +177,7 @@ def stored_hosts(rules: Sequence[StoredRule], labels: Labels) -> Iterator[Stored
             numbers = labels.decode(label[0])
             if numbers is not None:
                 interfaces[mac] = port, numbers[1]
-        elif (address := match.get("arp_tpa") or match.get("ipv6_nd_target")) is not None:
+        elif isinstance(address := match.get("arp_tpa") or match.get("ipv6_nd_target"), str):
             addresses.setdefault(port, []).append(str(ip_address(address)))
     at_port = Counter(port for port, _ in interfaces.values())
     for mac, (port, number) in interfaces.items():

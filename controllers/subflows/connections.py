@@ -80,9 +80,12 @@ class ConnectionTable:
             if subflow.state is State.PENDING:
                 self._ports.enqueue(ingress, subflow.flow)
             return Admission(SynKind.REPEATED, self._store(replace(subflow, seen_s=now_s)))
-        replaced = (self.close(subflow.flow),) if subflow is not None else ()
-        admit = self._join if options.join is not None and options.join.token is not None else self._open
-        admission = admit(segment, options, ingress, now_s)
+        replaced = (self._remove(subflow),) if subflow is not None else ()
+        join = options.join
+        if join is not None and join.token is not None:
+            admission = self._join(segment, join.token, ingress, now_s, backup=join.backup)
+        else:
+            admission = self._open(segment, options, ingress, now_s)
         return replace(admission, removed=replaced + admission.removed)
 
     def on_syn_ack(self, segment: Segment, options: MptcpOptions, now_s: float) -> Subflow | None:
@@ -114,18 +117,7 @@ class ConnectionTable:
     def close(self, flow: FlowKey) -> Subflow | None:
         """Removes and returns a flow, given in either direction, and its connection if it was the last one."""
         subflow = self.find(flow)
-        if subflow is None:
-            return None
-        del self._flows[subflow.flow]
-        entry = self._connections[subflow.connection]
-        entry.flows.remove(subflow.flow)
-        if subflow.state is State.PENDING:
-            self._ports.dequeue(subflow.ingress, subflow.flow)
-        if not entry.flows:
-            del self._connections[subflow.connection]
-            self._ports.remove_connection(entry.ingress)
-            self._forget_token(subflow.connection, entry.token)
-        return subflow
+        return self._remove(subflow) if subflow is not None else None
 
     def expire(self, now_s: float) -> tuple[Subflow, ...]:
         """Removes and returns the pending flows that have expired."""
@@ -135,7 +127,7 @@ class ConnectionTable:
 
         expired = [flow for queue in self._ports.queues() for flow in takewhile(is_expired, queue)]
         self.counters.expired += len(expired)
-        return tuple(self.close(flow) for flow in expired)
+        return tuple(self._remove(self._flows[flow]) for flow in expired)
 
     def restore(self, subflow: Subflow, *, token: int | None, protocol: str) -> Subflow | None:
         """Adds an established flow that a rule describes, after a restart of the controller.
@@ -146,7 +138,7 @@ class ConnectionTable:
         flow, connection = subflow.flow, subflow.connection
         before = self._flows.get(flow)
         if before is not None:
-            return self.set_path(flow, subflow.path) if before.connection == connection else None
+            return self._store(replace(before, path=subflow.path)) if before.connection == connection else None
         entry = self._connections.get(connection)
         if entry is None:
             if not self._has_room(subflow.ingress):
@@ -167,10 +159,7 @@ class ConnectionTable:
     def connection(self, connection_id: int) -> Connection | None:
         """The connection with this id."""
         entry = self._connections.get(connection_id)
-        if entry is None:
-            return None
-        subflows = tuple(self._flows[flow] for flow in entry.flows)
-        return Connection(connection_id, entry.protocol, entry.token, subflows, entry.opened_s)
+        return None if entry is None else self._record(connection_id, entry)
 
     def find_by_token(self, host: Hashable, token: int) -> Connection | None:
         """The connection that a join to this host with this token belongs to."""
@@ -179,7 +168,7 @@ class ConnectionTable:
 
     def connections(self) -> tuple[Connection, ...]:
         """All connections, in the order in which they were opened."""
-        return tuple(self.connection(connection_id) for connection_id in self._connections)
+        return tuple(self._record(connection_id, entry) for connection_id, entry in self._connections.items())
 
     def next_id(self) -> int:
         """An id for a new connection, which no other one has now."""
@@ -187,6 +176,10 @@ class ConnectionTable:
             self._last_id = self._last_id % LARGEST_ID + 1
             if self._last_id not in self._connections:
                 return self._last_id
+
+    def _record(self, connection_id: int, entry: _Entry) -> Connection:
+        subflows = tuple(self._flows[flow] for flow in entry.flows)
+        return Connection(connection_id, entry.protocol, entry.token, subflows, entry.opened_s)
 
     def _open(self, segment: Segment, options: MptcpOptions, ingress: Hashable, now_s: float) -> Admission:
         removed = self._make_room(ingress)
@@ -199,17 +192,21 @@ class ConnectionTable:
         subflow = self._add_pending(connection, segment, ingress, now_s, backup=False, joined=False)
         return Admission(SynKind.OPENED, subflow, removed)
 
-    def _join(self, segment: Segment, options: MptcpOptions, ingress: Hashable, now_s: float) -> Admission:
-        connection = self._id_by_token(self._host_of(segment.flow.destination), options.join.token)
-        entry = self._connections.get(connection)
-        if entry is None or self._host_of(entry.flows[0].source) != self._host_of(segment.flow.source):
+    def _join(self, segment: Segment, token: int, ingress: Hashable, now_s: float, *, backup: bool) -> Admission:
+        connection = self._id_by_token(self._host_of(segment.flow.destination), token)
+        if connection is None or self._client(connection) != self._host_of(segment.flow.source):
             self.counters.unknown_tokens += 1
             return Admission(SynKind.UNKNOWN_TOKEN)
+        entry = self._connections[connection]
         removed = self._make_room_to_join(entry, ingress)
         if not entry.flows or len(entry.flows) >= self._subflows_per_connection:
             return replace(self._refuse(), removed=removed)
-        subflow = self._add_pending(connection, segment, ingress, now_s, backup=options.join.backup, joined=True)
+        subflow = self._add_pending(connection, segment, ingress, now_s, backup=backup, joined=True)
         return Admission(SynKind.JOINED, subflow, removed)
+
+    def _client(self, connection: int) -> Hashable:
+        """The host that has opened a connection."""
+        return self._host_of(self._connections[connection].flows[0].source)
 
     def _refuse(self) -> Admission:
         self.counters.refused += 1
@@ -234,6 +231,19 @@ class ConnectionTable:
         self._flows[subflow.flow] = subflow
         return subflow
 
+    def _remove(self, subflow: Subflow) -> Subflow:
+        """Removes and returns a flow of the table, and its connection if it was the last one."""
+        del self._flows[subflow.flow]
+        entry = self._connections[subflow.connection]
+        entry.flows.remove(subflow.flow)
+        if subflow.state is State.PENDING:
+            self._ports.dequeue(subflow.ingress, subflow.flow)
+        if not entry.flows:
+            del self._connections[subflow.connection]
+            self._ports.remove_connection(entry.ingress)
+            self._forget_token(subflow.connection, entry.token)
+        return subflow
+
     def _set_protocol(self, subflow: Subflow, key: bytes | None) -> None:
         """Makes the connection MPTCP with the server's key, or TCP without one."""
         if key is None:
@@ -254,6 +264,8 @@ class ConnectionTable:
         self._tokens[token] = (*self._tokens.get(token, ()), connection)
 
     def _forget_token(self, connection: int, token: int | None) -> None:
+        if token is None:
+            return
         others = tuple(it for it in self._tokens.pop(token, ()) if it != connection)
         if others:
             self._tokens[token] = others
@@ -295,7 +307,7 @@ class ConnectionTable:
         if oldest is None:
             return ()
         self.counters.evicted += 1
-        return (self.close(oldest),)
+        return (self._remove(self._flows[oldest]),)
 
 
 def _answers(segment: Segment, subflow: Subflow) -> bool:

@@ -63,6 +63,11 @@ class _HeldSyn:
     def flow(self) -> FlowKey:
         return self.segment.flow
 
+    @property
+    def token(self) -> int | None:
+        """Of the connection that it joins; None if it joins none."""
+        return None if self.options.join is None else self.options.join.token
+
 
 class Flows:
     """The known flows.
@@ -115,8 +120,10 @@ class Flows:
         subflow = self.table.on_syn_ack(segment, options, now_s)
         if options.capable is not None:
             self._admit_pending_joins(now_s)
-        connection = self.table.connection(subflow.connection) if subflow else None
-        if connection is not None:
+        if subflow is None:
+            return
+        connection = self.table.connection(subflow.connection)
+        if connection is not None:  # a join that was admitted just now may have evicted its last flow
             self.placements.set_token(subflow.flow, connection.token)
 
     def on_end(self, segment: Segment, ingress: SwitchPort, now_s: float) -> None:
@@ -166,7 +173,7 @@ class Flows:
         """The path for a flow between two switches; None if there is none."""
         if source == target:
             return Path((source,), ())
-        connection = self.table.connection(subflow.connection)
+        connection = self._connection_of(subflow)
         others = [other.flow for other in connection.subflows if other.flow != subflow.flow]
         in_use = Counter(edge for flow in others for edge in self.placements.edges_of(flow))
         is_mptcp, recent = connection.protocol == "mptcp", self._recent.per_link(now_s)
@@ -186,6 +193,11 @@ class Flows:
         host: Hashable = self.hosts.name_at(flow.destination) if self._knows_hosts else None
         return self.table.find_by_token(host, token)
 
+    def _connection_of(self, subflow: Subflow) -> Connection:
+        connection = self.table.connection(subflow.connection)
+        assert connection is not None, "the table keeps a connection as long as it has a subflow"
+        return connection
+
     def _admit(self, syn: _HeldSyn, now_s: float) -> None:
         admission = self.table.on_syn(syn.segment, syn.options, syn.ingress, now_s)
         for removed in admission.removed:
@@ -198,15 +210,17 @@ class Flows:
                 placement = self.placements.by_flow.get(syn.flow)
                 syn.release(placement.forward.actions if placement else None)
             case _:
+                assert admission.subflow is not None, "a flow that has opened or joined a connection is kept"
                 self._steer(admission.subflow, syn, now_s)
 
     def _steer(self, subflow: Subflow, syn: _HeldSyn, now_s: float) -> None:
         source, target = (self.hosts.with_mac(mac) for mac in (syn.segment.source_mac, syn.segment.destination_mac))
+        assert source is not None and target is not None, "a SYN is admitted only between known hosts"
         path = self.choose(subflow, source.switch, target.switch, now_s)
         if path is None:
             self._release_unsteered(Outcome.NO_PATH, syn.release)
             return
-        connection = self.table.connection(subflow.connection)
+        connection = self._connection_of(subflow)
         is_mptcp = connection.protocol == "mptcp"
         cookie = FlowCookie(RuleKind.FORWARD, connection.token, subflow.backup, subflow.joined, is_mptcp)
         placement = self.place(subflow.flow, path, source, target, cookie, now_s)
@@ -259,7 +273,7 @@ class _PendingJoins:
 
     def add(self, syn: _HeldSyn) -> bool:
         """Keeps a SYN if it is a join that must wait; returns whether it is."""
-        if syn.options.join is None or self._is_known(syn.flow, syn.options.join.token):
+        if self._is_known(syn.flow, syn.token):
             return False
         if len(self._joins) >= _MAX_PENDING or syn.flow in self._joins:
             return False
@@ -271,7 +285,7 @@ class _PendingJoins:
         ready = [
             it
             for it in self._joins.values()
-            if it.since_s + TOKEN_TIMEOUT_S <= now_s or self._is_known(it.flow, it.options.join.token)
+            if it.since_s + TOKEN_TIMEOUT_S <= now_s or self._is_known(it.flow, it.token)
         ]
         for it in ready:
             del self._joins[it.flow]

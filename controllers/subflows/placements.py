@@ -61,7 +61,8 @@ class Placements:
         self.paths: Numbers[Path] = Numbers()
         self.by_flow: dict[FlowKey, Placement] = {}
         self._writer = writer
-        self._labels, self._interfaces = Labels(), Numbers()
+        self._labels = Labels()
+        self._interfaces: InterfaceNumbers = Numbers()
         self._written: set[int] = set()
         self._lingering: deque[tuple[float, Placement]] = deque()
 
@@ -85,7 +86,8 @@ class Placements:
 
         def on_written(ok: bool) -> None:
             if ok:
-                self._written |= new
+                # Meanwhile the flow may have been removed, and the number of its path forgotten.
+                self._written.update(number for number in new if self.paths.key(number) is not None)
             done(ok)
 
         self._writer.write([path_stage, flow_stage], on_written)
@@ -114,7 +116,7 @@ class Placements:
 
     def forget_written(self, switch: str) -> None:
         """Assumes nothing about the path rules of a switch that has connected again."""
-        self._written = {number for number in self._written if switch not in self.paths.key(number).switches}
+        self._written = {number for number in self._written if switch not in self._path(number).switches}
 
     def edges_of(self, flow: FlowKey) -> tuple[Edge, ...]:
         """The links that a flow crosses; empty if it has no path."""
@@ -128,9 +130,15 @@ class Placements:
     def rules_of(self, switch: str) -> Iterator[SwitchRule]:
         """All rules of flows and their paths that a switch must have now."""
         for number in {number for placement in self.by_flow.values() for number in placement.numbers}:
-            yield from (it for it in path_rules(self.paths.key(number), number, self._labels) if it.switch == switch)
+            yield from (it for it in path_rules(self._path(number), number, self._labels) if it.switch == switch)
         for placement in self.by_flow.values():
             yield from (it for it in placement.rules if it.switch == switch)
+
+    def _path(self, number: int) -> Path:
+        """The path with a number that is in use."""
+        path = self.paths.key(number)
+        assert path is not None, "the numbers of placements and of written rules are forgotten after these"
+        return path
 
     def _direction(self, flow: FlowKey, source: Interface, target: Interface, path: Path) -> Direction:
         number = self.paths.number(path)
@@ -150,7 +158,7 @@ class Placements:
             return
         placements = (*self.by_flow.values(), *(placement for _, placement in self._lingering))
         used = {number for placement in placements for number in placement.numbers}
-        rules = {number: path_rules(self.paths.key(number), number, self._labels) for number in self._written - used}
+        rules = {number: path_rules(self._path(number), number, self._labels) for number in self._written - used}
         for number in self.paths.forget_all_but(used):
             self._written.discard(number)
             for rule in rules.get(number, ()):

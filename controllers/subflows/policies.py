@@ -143,9 +143,13 @@ def least_loaded(topology: Topology, request: PathRequest) -> Path | None:
     busiest link carries.
     """
     states = _usable_links(topology)
-    if all(state.capacity_bps for state in states):
+    capacities = [state.capacity_bps for state in states if state.capacity_bps]
+    if len(capacities) == len(states):
         full = 1 / _LOAD_STEP
-        loads = {state.edge: state.load_bps / state.capacity_bps // _LOAD_STEP for state in states}
+        loads = {
+            state.edge: state.load_bps / capacity_bps // _LOAD_STEP
+            for state, capacity_bps in zip(states, capacities, strict=True)
+        }
     else:
         loads = {state.edge: state.load_bps // _LOAD_STEP_BPS for state in states}
         full = 1 + max(loads.values(), default=0)
@@ -202,8 +206,9 @@ def _best_bottleneck(topology: Topology, request: PathRequest, badness: Callable
     if best is None or not best.edges:
         return best
     share, sharing = _shared(best, request), _sharing(request)
-    worst = max(badness(topology.state(edge)) for edge in best.edges)
-    limits = sorted({bad for bad in map(badness, _usable_links(topology)) if bad < worst})
+    bad = {state.edge: badness(state) for state in _usable_links(topology)}
+    worst = max(bad[edge] for edge in best.edges)
+    limits = sorted({it for it in bad.values() if it < worst})
     while limits:
         middle = len(limits) // 2
         limit = limits[middle]

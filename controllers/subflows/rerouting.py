@@ -87,7 +87,10 @@ class Rerouting:
         for flow in flows:
             before = self._flows.placements.by_flow[flow]
             source, target = before.forward.source, before.forward.target
-            path = self._flows.choose(self._flows.table.find(flow), source.switch, target.switch, now_s)
+            subflow = self._flows.table.find(flow)
+            if subflow is None:  # closed in the name of a flow with the same ends the other way, whose rules failed
+                continue
+            path = self._flows.choose(subflow, source.switch, target.switch, now_s)
             if path is not None and path != before.forward.path:
                 placements.append(self._flows.place(flow, path, source, target, before.cookie, now_s))
         return placements

@@ -54,7 +54,7 @@ class View:
     def get(self, path: str) -> str:
         """The page at a path."""
         if self.where.startswith("unix:"):
-            connection = _UnixConnection(self.where.removeprefix("unix:"))
+            connection: http.client.HTTPConnection = _UnixConnection(self.where.removeprefix("unix:"))
         else:
             connection = http.client.HTTPConnection(urlsplit(self.where).netloc, timeout=_TIMEOUT_S)
         try:
@@ -77,7 +77,7 @@ def find_view() -> View:
     Raises:
         UsageError: several controllers are running; the hint lists them.
     """
-    sockets = {}
+    sockets: dict[tuple[int, int], Path] = {}
     for folder in _SOCKET_FOLDERS:
         for path in Path("/").glob(f"{folder}/*.sock"):
             status = path.stat()

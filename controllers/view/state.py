@@ -75,12 +75,13 @@ class ControllerState:
         connections = self.flows.table.connections()
         by_protocol = {"tcp": 0, "mptcp": 0, **Counter(it.protocol for it in connections)}
         subflows = sum(len(it.subflows) for it in connections)
+        outcomes = {str(outcome): count for outcome, count in self.flows.outcomes.items()}
         events, muted = asdict(self.flows.table.counters), sum(guard.muted for guard in self.guards)
         yield gauge("connections", "Connections now", by_protocol, "protocol")
         yield gauge("subflows", "TCP flows now, subflows of MPTCP among them", subflows)
         yield gauge("paths", "Paths with a label now", len(self.flows.placements.paths))
         yield gauge("links_down", "Links that carry no frames", self._links_down())
-        yield counter("syns", "SYNs by outcome", self.flows.outcomes, "outcome")
+        yield counter("syns", "SYNs by outcome", outcomes, "outcome")
         yield counter("connection_events", "What happened to connections", events, "event")
         yield counter("rules_written", "Rules of flows and paths sent to switches", self.writer.sent)
         yield counter("rules_refused", "Rules of flows and paths that a switch refused", self.writer.refused)

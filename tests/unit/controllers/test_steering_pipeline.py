@@ -6,14 +6,18 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controllers.forwarding.link_monitor import LinkChange
+from controllers.metrics import Metrics
 from controllers.network.description import SwitchPort
 from controllers.openflow.cookies import RuleKind
-from controllers.openflow.labels import Labels
+from controllers.openflow.labels import Labels, interface_numbers
 from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
 from controllers.resilience.state_recovery import StateRecovery
+from controllers.subflows import placements
 from controllers.subflows.connection_records import State
 from controllers.subflows.flows import Flows, Outcome
+from controllers.subflows.rerouting import Rerouting
 from tests.support.random_networks import networks
 from tests.support.steering_model import (
     FABRIC,
@@ -247,3 +251,44 @@ def test_nothing_is_kept_of_connections_that_have_ended_at_one_switch():
         assert connect_and_end(0, 1000) > connect_and_end(1000, 4000) - 3000 * 10
     finally:
         tracemalloc.stop()
+
+
+class SlowSwitches(Switches):
+    """Switches that confirm rules only when the test calls what is in `unconfirmed`."""
+
+    def __init__(self, network, labels, interfaces) -> None:
+        super().__init__(network, labels, interfaces)
+        self.unconfirmed = []
+
+    def write(self, stages, done) -> None:
+        super().write(stages, lambda _ok: self.unconfirmed.append(done))
+
+
+def slow() -> tuple[SlowSwitches, Flows]:
+    labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
+    return made(FABRIC, switches=SlowSwitches(FABRIC, labels, interface_numbers(FABRIC)))
+
+
+def test_links_reroute_although_a_late_failure_has_closed_the_flow_the_other_way():
+    switches, flows = slow()
+    begin(flows)
+    flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 0.0)
+    begin(flows, FLOW.reversed(), H2[0], H1[0])
+    switches.unconfirmed[0](False)
+    edge = flows.placements.by_flow[FLOW.reversed()].forward.path.edges[0]
+    rerouting = Rerouting(flows, Metrics(lambda: ()), lambda _text: None)
+    rerouting.on_link_change(LinkChange(edge, False, "port"))
+    switches.unconfirmed[-1](True)
+    assert (rerouting.moves[0].moved, rerouting.moves[0].stayed) == (0, 1)
+
+
+def test_a_path_forgotten_while_it_is_written_is_not_known_as_written(monkeypatch):
+    monkeypatch.setattr(placements, "_MANY_PATHS", 1)
+    switches, flows = slow()
+    begin(flows)
+    flows.placements.remove(FLOW)
+    begin(flows, FlowKey("10.0.0.3", "10.0.0.1", 1000, 80), H3[0], H1[0])
+    switches.unconfirmed[0](True)
+    flows.placements.forget_written("e1")
+    begin(flows)
+    assert follow(FABRIC, switches, H1[0], frame_of(FLOW, H2[0]))[1] == frame_of(FLOW, H2[0])
