@@ -32,7 +32,6 @@ def placed(request: PlacementRequest, plan: Plan = PLAN) -> Plan:
     ("words", "executor", "clock", "repeat"),
     [
         ("", "here", "real", 5),
-        ("--clock real", "here", "real", 5),
         ("--clock virtual", "uml", "virtual", 3),  # enough for an interval: nothing but the seed varies
         ("--machine uml", "uml", "virtual", 3),
         ("--machine lab", "uml", "virtual", 3),  # its name in version 0.1.0
@@ -65,11 +64,6 @@ def test_this_kernel_has_no_virtual_clock_and_on_the_real_one_cells_are_measured
 )
 def test_the_clock_changes_only_where_nothing_else_was_asked_for(words):
     assert request(*words.split()).may_change_clock is (words in ("", "--clock auto"))
-
-
-def test_after_a_failed_trial_the_plan_is_one_for_virtual_time():
-    plan = placement.in_virtual_time(placed(request()), request())
-    assert (plan.executor, plan.clock, plan.repeat) == ("uml", Clock.VIRTUAL, 3)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +102,6 @@ def test_as_many_kernels_at_once_as_processors_and_memory_allow(monkeypatch, ava
     ("settings", "executor", "clock", "scale"),
     [
         ({}, "here", Clock.REAL, 1.0),
-        ({"machine": "here", "clock": "real"}, "here", Clock.REAL, 1.0),
         ({"machine": "lab", "clock": "virtual", "scale": 0.5}, "uml", Clock.VIRTUAL, 0.5),
         ({"machine": "vm", "clock": "real", "threads": 5}, "vm", Clock.REAL, 1.0),
     ],
