@@ -9,7 +9,7 @@ from topologies.sandbox import kernel_settings
 class NamespaceHost:
     """A network namespace, kept by a process that waits for its stdin to close: whatever ends the tests ends it."""
 
-    def __init__(self, name: str = "lab") -> None:
+    def __init__(self, name: str = "host") -> None:
         ready = ["sh", "-c", "ip link set lo up && echo ready && exec cat"]
         self._keeper = subprocess.Popen(["unshare", "--net", *ready], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.name, self.pid, self.inNamespace = name, self._keeper.pid, True  # as a Mininet node has them

@@ -89,11 +89,12 @@ def test_what_is_measured_is_the_network(net):
 
 
 def test_a_ping_says_how_many_were_not_answered():
-    with flightpath.Network("dtn_pair", link="loss=20%", switched=False) as net:
-        ping = net.ping("dtn1", "dtn2", count=40, interval=0.01)
+    # Few are lost, so that one of ARP's three questions is answered.
+    with flightpath.Network("dtn_pair", link="loss=5%", switched=False) as net:
+        ping = net.ping("dtn1", "dtn2", count=200, interval=0.01)
     answered = len(ping.series["rtt"].values)
-    assert 0 < answered < 40 and ping.metrics["lost"].value == pytest.approx(100 * (40 - answered) / 40)
-    assert ping.series["rtt"].times_s[-1] <= 0.39
+    assert 0 < answered < 200 and ping.metrics["lost"].value == pytest.approx(100 * (200 - answered) / 200)
+    assert ping.series["rtt"].times_s[-1] <= 1.99
 
 
 def test_links_say_what_they_are_and_what_they_carried(net):
