@@ -27,7 +27,6 @@ def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]
 
 
 def require_uml_kernel() -> None:
-    """Skips the test unless `make uml-kernel`, which is not part of `make setup`, has built one."""
     try:
         kernel.find()
     except FlightpathError as error:

@@ -31,12 +31,10 @@ _REPORTS = "reports"
 
 
 def file_of(item: pytest.Item) -> str:
-    """The file of a test, from the project's root."""
     return item.path.relative_to(PROJECT).as_posix()
 
 
 def is_virtual(item: pytest.Item) -> bool:
-    """Whether a test is to run in the virtual-time kernel."""
     return item.get_closest_marker(MARK) is not None
 
 
