@@ -1,5 +1,6 @@
 """The far side of an executor: checks a plan or measures one of its cells, as a request asks (`flightpath.calls`)."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from execution.progress import LiveProgress
 from experiments import catalogue
 from experiments.plan import Plan
 from experiments.scenario import Scenario
+from flightpath.calls import SHARED
 from results.exchange.progress import CellProgress
 from results.records import CellResult
 from topologies.sandbox import sandbox
@@ -67,4 +69,5 @@ def measure_cell(request: CellRequest, report: Callable[[CellProgress], None]) -
         with LiveProgress(report, cell.label, _PERIOD_S) as live:
             return measure_here(scenario, plan, cell, artifacts, live.update, live)
 
-    return sandbox.call_inside(measure, keep=[artifacts, Path.cwd(), congestion.RECORDS])
+    # The progress is written into the folder that both sides share.
+    return sandbox.call_inside(measure, keep=[Path(os.environ[SHARED]), artifacts, congestion.RECORDS])
