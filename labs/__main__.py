@@ -4,8 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from flightpath.command_line import exit_code_of
-from flightpath.completion import parse
+from flightpath.command_line import run_command
 from flightpath.launcher import require_mininet
 from labs.commands import student, teacher
 
@@ -22,8 +21,7 @@ examples:
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m labs") -> int:
     """Runs one command; returns the exit code."""
     require_mininet()
-    options = parse(_parser(prog), arguments)
-    return exit_code_of(lambda: options.run_command(options))
+    return run_command(_parser(prog), arguments)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

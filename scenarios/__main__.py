@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
-from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
-from flightpath.suggestions import did_you_mean
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m scenarios") -> int:
@@ -27,10 +25,7 @@ def _run(words: Sequence[str], prog: str) -> None:
     if not words or words[0].startswith("-"):
         return _list(words, prog)
     name, *rest = words
-    scenario = catalogue.find(name)
-    if scenario is None:
-        raise UsageError(f"no scenario {name!r}", did_you_mean(name, catalogue.names()))
-    runner.main(scenario, rest, f"{prog} {name}")
+    runner.main(catalogue.get(name), rest, f"{prog} {name}")
 
 
 def _list(words: Sequence[str], prog: str) -> None:
@@ -45,8 +40,7 @@ def _list(words: Sequence[str], prog: str) -> None:
     parser.add_argument("name", nargs="?", choices=catalogue.names(), help=argparse.SUPPRESS)
     parse(parser, words)
     for name in catalogue.names():
-        if (scenario := catalogue.find(name)) is not None:
-            print(f"{name:20} {scenario.summary}")
+        print(f"{name:20} {catalogue.get(name).summary}")
     print(f"\n{prog} NAME --help explains one; --dry-run prints what it would measure.", file=sys.stderr)
 
 

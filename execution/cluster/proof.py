@@ -97,7 +97,7 @@ def _found() -> Proof:
     examined = examine_machine().results
     named = {state: [result.name for result in examined if result.state is state] for state in State}
     with turns.turn(alone=True, check=lambda: None):
-        real = _measured(lambda argv: ProcessGuest(argv, {}, boot_limit_s=60))
+        real = _measured(ProcessGuest)
     virtual = _measured(lambda argv: UserModeLinux(kernel.find(), Clock.VIRTUAL, _MEMORY_MIB, seed=1).guest(argv))
     clocks = {Clock.REAL: real, Clock.VIRTUAL: virtual}
     return Proof(missing=named[State.MISSING], limited=named[State.LIMITED], clocks=clocks)

@@ -159,7 +159,7 @@ class ProcessExecutor(GuestExecutor):
 
     @override
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
-        return ProcessGuest(argv, {}, boot_limit_s=60)
+        return ProcessGuest(argv)
 
 
 def _files(folder: Path) -> tuple[dict[str, bytes], list[str]]:

@@ -35,13 +35,9 @@ def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> 
         )
         for each in submissions
     ]
-    with called(_virtual if clock is Clock.VIRTUAL else _here, measure_all, Experiments(of=experiments)) as call:
+    with called(_virtual if clock is Clock.VIRTUAL else ProcessGuest, measure_all, Experiments(of=experiments)) as call:
         return call.wait(TIME_LIMIT_S * len(experiments))
 
 
 def _virtual(argv: Sequence[str]) -> Guest:
     return UserModeLinux(kernel.find(), memory_mib=_MEMORY_MIB, seed=_SEED).guest(argv)
-
-
-def _here(argv: Sequence[str]) -> Guest:
-    return ProcessGuest(argv, {}, boot_limit_s=60)

@@ -58,10 +58,10 @@ def requested_plan(scenario: Scenario, request: CommandRequest) -> Plan:
 
 
 def _run(scenario: Scenario, request: CommandRequest) -> int:
-    resumed, plan = None, None
     if request.resume:
         resumed, plan = stored_run(scenario, request.resume, request.store)
-    plan = plan or requested_plan(scenario, request)
+    else:
+        resumed, plan = None, requested_plan(scenario, request)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
     wanted = RunRequest(scenario, plan, request.placement)

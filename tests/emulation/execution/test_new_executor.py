@@ -22,7 +22,7 @@ class FarExecutor(GuestExecutor):
     name = "far"
 
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
-        return ProcessGuest(["env", "FAR=1", *argv], {}, boot_limit_s=60)
+        return ProcessGuest(["env", "FAR=1", *argv])
 
 
 def test_a_new_executor_measures_resumes_and_is_named_in_the_record(tmp_path, monkeypatch, capsys):
