@@ -12,7 +12,7 @@ RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends make gi
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/flightpath
 
-# The virtual-time kernel needs few files, so that other changes do not build it anew. It takes ten minutes of processor time.
+# The virtual-time kernel needs few files, so that other changes do not build it anew. It takes minutes.
 FROM base AS kernel
 ARG TARGETARCH=amd64
 COPY Makefile setup.py pyproject.toml constraints.txt packages.txt packages-uml.txt ./
@@ -25,7 +25,7 @@ RUN mkdir -p "$FLIGHTPATH_CACHE" && if [ "$TARGETARCH" = amd64 ]; then apt-get -
 
 FROM base
 COPY . .
-RUN apt-get -qq update && make setup && rm -rf /var/lib/apt/lists/* /root/.cache
+RUN apt-get -qq update && make setup-real && rm -rf /var/lib/apt/lists/* /root/.cache
 COPY --from=kernel /opt/flightpath-cache /opt/flightpath-cache
 RUN git config --system --add safe.directory /opt/flightpath \
     && useradd --create-home flightpath && mkdir /results && chown flightpath /results

@@ -30,14 +30,15 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup packages environment commands native jmeter uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup setup-real virtual-if-possible packages environment commands native jmeter uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
 	@sed -n 's/^\([a-z_-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
-setup: packages environment commands native jmeter ## install what is missing (Debian 12, 13; Ubuntu 24.04)
-	@echo "Flightpath is set up. Next: sudo flightpath run mptcp_load"
+setup: setup-real virtual-if-possible ## install what is missing (Debian 12, 13; Ubuntu 24.04), and build the virtual-time kernel, once
+	@echo "Flightpath is set up. Next: flightpath run mptcp_load"
+setup-real: packages environment commands native jmeter ## the same without that kernel: experiments use the real clock
 
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
@@ -63,21 +64,25 @@ native: | packages
 jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
 
-mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 8 minutes)
+mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 4 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
-reproduce: setup uml-kernel ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
+reproduce: setup ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
 	@$(PYTHON) -m scenarios.reproduction $(REPRODUCE_OPTIONS) $(PART)
 reproduce-record: setup ## put what it measured into the record in docs/, to commit
 	@$(PYTHON) -m scenarios.reproduction --record
 reproduce-check: setup ## compare what it measured with that record; fails where a verdict changed
 	@$(PYTHON) -m scenarios.reproduction $(PART) --check
 
-# Not part of `setup`, because few need it and it takes minutes. It is kept in ~/.cache/flightpath, for all checkouts.
-uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-64; ten minutes of processor time, once)
+# It is kept in ~/.cache/flightpath, for all checkouts.
+uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-64; minutes, once)
 	@$(PYTHON) -m execution uml-kernel
 
-virtual: setup uml-kernel ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
+# Where it cannot be had (exit code 3: no x86-64, no suitable source), experiments use the real clock.
+virtual-if-possible: setup-real uml-packages
+	@$(PYTHON) -m execution uml-kernel || { [ $$? -eq 3 ] && echo "Experiments will use the real clock." >&2; }
+
+virtual: setup ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
 	@$(PYTHON) -m execution run $(VIRTUAL_OPTIONS) -- $(CMD)
 
 # Their names in version 0.1.0.
@@ -88,7 +93,7 @@ lab: virtual
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
-test: setup uml-kernel lint ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
+test: setup lint ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
 	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
 

@@ -13,6 +13,7 @@ from execution.uml.inspection import STANDSTILL_S
 from flightpath.clock import Clock
 from flightpath.command_line import run_command, sigterm_as_interrupt
 from flightpath.errors import UsageError
+from flightpath.progress import LiveLine, minutes_and_seconds
 
 _UML_KERNEL = """\
 Builds the virtual-time kernel: a User-Mode Linux (x86-64) that runs experiments on a virtual clock, without root.
@@ -41,6 +42,8 @@ _VM_KERNEL = "Downloads the distribution's kernel package and unpacks it in buil
 _VM = "Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel; what it writes vanishes with it."
 
 _TIME_LIMIT_S = 3600
+_ESTIMATED_FROM = 0.12
+"""Fraction of a build from which its duration is estimated: by then it compiles."""
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -127,20 +130,16 @@ def _add_command(parser: argparse.ArgumentParser) -> None:
 
 def _build(options: argparse.Namespace) -> None:
     began_s = time.monotonic()
-    shown: tuple[str, int] = ("", 0)
+    with LiveLine() as line:
 
-    def progress(fraction: float, doing: str) -> None:
-        nonlocal shown
-        text = f"virtual-time kernel: {fraction:4.0%} {doing}, {time.monotonic() - began_s:.0f} s"
-        if sys.stderr.isatty():
-            print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
-        elif (step := (doing, int(10 * fraction))) != shown:
-            shown = step
-            print(text, file=sys.stderr)
+        def progress(fraction: float, doing: str) -> None:
+            elapsed_s = time.monotonic() - began_s
+            left = (
+                f", {minutes_and_seconds(elapsed_s / fraction - elapsed_s)} left" if fraction > _ESTIMATED_FROM else ""
+            )
+            line.show(f"virtual-time kernel: {fraction:4.0%} {doing}{left}")
 
-    built = kernel.build(progress, source=options.source, jobs=options.jobs)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+        built = kernel.build(progress, source=options.source, jobs=options.jobs)
     print(f"virtual-time kernel: Linux {built.version} in {built.image}", file=sys.stderr)
 
 

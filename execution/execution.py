@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from execution.placement import PlacementRequest
 from execution.progress import Report
 from experiments.plan import Plan
 from experiments.scenario import Scenario
+from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UntrustworthyResult
 from results.records import Cell
 
@@ -46,8 +47,8 @@ class Execution:
     def prepared(cls, request: RunRequest, plan: Plan | None = None) -> "Execution":
         """Returns the execution of a request, whose executor has agreed to the plan; starts nothing.
 
-        A plan that this machine cannot measure at all, for example in a container without privileges, is measured in
-        virtual time, unless the user asked for something else.
+        A plan that cannot be measured on its clock is measured on the other one, unless the user asked for a clock: one
+        with a congestion control in BPF needs the real clock, and a container without privileges virtual time.
 
         Args:
             request: what is to be measured.
@@ -57,18 +58,23 @@ class Execution:
             UsageError, MissingCapability: it cannot be measured.
         """
         plan = plan or request.plan
+        shorten = not request.placement.is_resumed
+        if (other := placement.on_other_clock(plan, request.placement)) is None:
+            return cls._agreed(request, plan, shorten=shorten)
         try:
-            return cls._agreed(request, plan)
+            return cls._agreed(request, plan, shorten=False)
         except MissingCapability as error:
-            if not (request.placement.may_change_clock and placement.has_uml_kernel()):
-                raise
-            print(f"measuring in virtual time, because {error}", file=sys.stderr)
-            return cls._agreed(request, placement.in_virtual_time(plan, request.placement))
+            try:
+                moved = cls._agreed(replace(request, plan=other), other, shorten=shorten)
+            except MissingCapability:
+                return cls._agreed(request, plan, shorten=shorten)
+            how = "in virtual time" if other.clock is Clock.VIRTUAL else "on the real clock"
+            print(f"measuring {how}, because {error}", file=sys.stderr)
+            return moved
 
     @classmethod
-    def _agreed(cls, request: RunRequest, plan: Plan) -> "Execution":
+    def _agreed(cls, request: RunRequest, plan: Plan, *, shorten: bool) -> "Execution":
         executor = placement.executor_of(plan, request.placement)
-        shorten = not request.placement.is_resumed
         return cls(request, executor.prepare(request.scenario, plan, shorten=shorten), executor)
 
     def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
@@ -97,7 +103,7 @@ class Execution:
         return attempts.results(done, artifacts, report)
 
     def elsewhere(self, error: TooSlow) -> "Execution":
-        """Returns the execution to start over with: in virtual time, or at a smaller scale.
+        """Returns the execution to start over with, at a smaller scale.
 
         Raises:
             UntrustworthyResult: there is none.
@@ -107,9 +113,8 @@ class Execution:
         fallback = placement.fallback_plan(scenario, self.plan, self.request.plan, where, error.carried)
         if fallback is None:
             raise UntrustworthyResult("this machine is too slow at any scale: nothing was measured", VIRTUAL_TIME_HINT)
-        plan, description = fallback
-        print(f"starting over {description}", file=sys.stderr)
-        return self.prepared(self.request, plan)
+        print(f"starting over at {fallback.scale:g} of all bandwidths and loads (not with --scale 1)", file=sys.stderr)
+        return self.prepared(self.request, fallback)
 
     def facts(self) -> Mapping[str, Any]:
         """Returns what is recorded of the executor with the run."""

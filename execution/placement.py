@@ -85,18 +85,18 @@ class PlacementRequest:
         return self.clock is not None and self.scale is not None
 
     @property
-    def may_change_clock(self) -> bool:
-        """Whether virtual time may be used if this machine is too slow."""
-        return self.clock is None and self.executor is None and self._is_new_here
+    def leaves_clock_open(self) -> bool:
+        """Whether the experiment and this machine decide which clock is used."""
+        return self.clock is None and self.executor is None and self._is_new
 
     @property
     def may_change_scale(self) -> bool:
         """Whether bandwidths and loads may be scaled to this machine."""
-        return self.scale is None and self.executor in (None, HERE) and self._is_new_here
+        return self.scale is None and self.executor in (None, HERE) and self._is_new and not self.cluster
 
     @property
-    def _is_new_here(self) -> bool:
-        return not self.is_resumed and not self.cluster and clock_here() is Clock.REAL
+    def _is_new(self) -> bool:
+        return not self.is_resumed and clock_here() is Clock.REAL
 
 
 def with_placement(scenario: Scenario, plan: Plan, request: PlacementRequest) -> Plan:
@@ -105,7 +105,7 @@ def with_placement(scenario: Scenario, plan: Plan, request: PlacementRequest) ->
     Raises:
         UsageError: they contradict each other, or the experiment cannot be scaled.
     """
-    executor = request.executor or (UML if request.clock is Clock.VIRTUAL else HERE)
+    executor = request.executor or (UML if _clock(scenario, request) is Clock.VIRTUAL else HERE)
     clocks = EXECUTORS[executor].clocks
     clock = request.clock or clocks[0]
     if clock not in clocks:
@@ -115,15 +115,38 @@ def with_placement(scenario: Scenario, plan: Plan, request: PlacementRequest) ->
     return plan if request.scale in (None, 1) else scenario.scaled(plan, request.scale)
 
 
-def in_virtual_time(plan: Plan, request: PlacementRequest) -> Plan:
-    """Returns the plan for the virtual-time kernel."""
-    return _at(plan, UML, Clock.VIRTUAL, request)
+def _clock(scenario: Scenario, request: PlacementRequest) -> Clock:
+    if request.leaves_clock_open and has_uml_kernel():
+        return scenario.clock
+    return request.clock or Clock.REAL
+
+
+def why_real(scenario: Scenario, request: PlacementRequest) -> str | None:
+    """Returns why the real clock is used although nobody asked for it; None if it is not, or somebody did."""
+    if not request.leaves_clock_open:
+        return None
+    if scenario.clock is Clock.REAL:
+        return "the question is one of processors, which compute in no time on a virtual clock"
+    try:
+        kernel.find()
+    except MissingCapability as error:
+        return str(error)
+    return None
+
+
+def on_other_clock(plan: Plan, request: PlacementRequest) -> Plan | None:
+    """Returns a plan for the other clock, to be measured if its own cannot be; None if it must keep its clock."""
+    if not request.leaves_clock_open or request.cluster:
+        return None
+    if plan.clock is Clock.VIRTUAL:
+        return _at(plan, HERE, Clock.REAL, request)
+    return _at(plan, UML, Clock.VIRTUAL, request) if has_uml_kernel() else None
 
 
 def fallback_plan(
     scenario: Scenario, plan: Plan, requested: Plan, request: PlacementRequest, carried: float
-) -> tuple[Plan, str] | None:
-    """Returns what to measure on a machine that is too slow for a plan, with a description; None: there is nothing.
+) -> Plan | None:
+    """Returns the scaled plan to measure on a machine that is too slow for a plan; None: there is none.
 
     Args:
         scenario: the experiment.
@@ -132,18 +155,15 @@ def fallback_plan(
         request: the user's placement.
         carried: the share of the load that the machine carried.
     """
-    if request.may_change_clock and has_uml_kernel():
-        return in_virtual_time(requested, request), "in virtual time (not with --clock real)"
-    if not request.may_change_scale:
+    if plan.clock is Clock.VIRTUAL or not request.may_change_scale:
         return None
     factor = int(_SCALE_STEPS * _IDLE_SHARE * carried * plan.scale) / _SCALE_STEPS
     if factor < MIN_SCALE:
         return None
     try:
-        scaled = scenario.scaled(requested, factor)
+        return scenario.scaled(requested, factor)
     except UsageError:
         return None
-    return scaled, f"at {factor:g} of all bandwidths and loads (not with --scale 1)"
 
 
 def has_uml_kernel() -> bool:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from flightpath.errors import FlightpathError
+from flightpath.progress import PeriodicLines, minutes_and_seconds
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog
 from results.exchange.progress import CellProgress, LinkLoad
@@ -28,7 +29,7 @@ _SHOWN_LINKS = 4
 
 
 class ProgressLine:
-    """A live line on a terminal, and a line for each cell that is done.
+    """A live line on a terminal, a line now and then elsewhere, and one for each cell that is done.
 
     How long each missing cell takes is estimated; what is left is corrected by how long the finished cells took.
 
@@ -46,6 +47,7 @@ class ProgressLine:
         self._finished: set[str] = set()
         self._started = time.monotonic()
         self._console = Console(stderr=True)
+        self._title, self._lines = title, PeriodicLines()
         self._bar = Progress(
             TextColumn(title),
             BarColumn(bar_width=24),
@@ -60,6 +62,7 @@ class ProgressLine:
     def __enter__(self) -> Self:
         self._started = time.monotonic()
         self._bar.start()
+        self._log(f"{len(self._estimates)} cells, {self._left()}")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -75,8 +78,14 @@ class ProgressLine:
         self._fractions[label] = fraction
         running = self._begun.keys() - self._finished
         beside = f" (and {len(running) - 1} more)" if len(running) > 1 else ""
-        description, left = f"{label}{beside}: {doing}", f"{self._left()} left"
+        description, left = f"{label}{beside}: {doing}", self._left()
         self._bar.update(self._task, completed=self._done_s(), description=description, left=left)
+        share = self._done_s() / (sum(self._estimates.values()) or 1.0)
+        self._log(f"{share:.0%}, {left}, {description}")
+
+    def _log(self, text: str) -> None:
+        if not self._console.is_terminal:
+            self._lines.show(f"{self._title}: {text}")
 
     def finished(self, result: CellResult) -> None:
         """Prints that a cell was measured, with its verdict."""
@@ -102,7 +111,7 @@ class ProgressLine:
         self._fractions[label] = 1.0
         position = f"[{len(self._finished) + self._already_done}/{len(self._estimates) + self._already_done}]"
         took = f"{time.monotonic() - self._begun[label]:.0f} s"
-        text = f"{position} {label}: {outcome}, {took}, {self._left()} left"
+        text = f"{position} {label}: {outcome}, {took}, {self._left()}"
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         sys.stderr.flush()
 
@@ -110,11 +119,10 @@ class ProgressLine:
         return sum(fraction * self._estimates[label] for label, fraction in self._fractions.items())
 
     def _left(self) -> str:
-        """Returns the time left in minutes and seconds, corrected by how long the finished cells really took."""
+        """Returns the time left, corrected by how long the finished cells really took."""
         done_s, elapsed_s = self._done_s(), time.monotonic() - self._started
         factor = elapsed_s / done_s if done_s > 0 and self._finished else 1.0
-        minutes, seconds = divmod(int((sum(self._estimates.values()) - done_s) * factor), 60)
-        return f"{minutes}:{seconds:02d}"
+        return f"{minutes_and_seconds((sum(self._estimates.values()) - done_s) * factor)} left"
 
 
 class LiveProgress:

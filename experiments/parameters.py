@@ -146,6 +146,9 @@ class Factor:
         return values
 
 
+LIST = "A,B,..."
+"""What `--help` shows for the value of an option that takes several, which may be given several times."""
+
 CONGESTION_CONTROL = Setting("--congestion-control", "of all hosts", "cubic", metavar="NAME")
 
 

@@ -84,6 +84,7 @@ class Scenario(ABC):
         figures: the function that draws each figure from a run's cells, by the name of its files.
         programs: programs that must be installed, besides those of every testbed.
         repeats: how often each point is measured in the quick and in the full form.
+        clock: clock of a measurement whose user names none: real if the question is one of processors.
         starting_s: how long a testbed takes to start, to be calibrated and to stop, roughly.
         why_not_scaled: why bandwidths and loads cannot be scaled to the machine, if `scaled` says so.
     """
@@ -98,6 +99,7 @@ class Scenario(ABC):
     claims: tuple[ClaimCheck, ...] = ()
     programs: tuple[str, ...] = ()
     repeats: tuple[int, int] = (1, 3)
+    clock: Clock = Clock.VIRTUAL
     starting_s: float = 5.0
     why_not_scaled: str = "windows grow in packets and buffers are given in bytes, so a slower link is another question"
 

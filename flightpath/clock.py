@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 _READINGS = 5
+_CLOCK_MONOTONIC_COARSE = 6  # of linux/time.h; the module `time` does not name it
 
 
 class Clock(StrEnum):
@@ -22,6 +23,11 @@ class Clock(StrEnum):
 def clock_here() -> Clock:
     """Returns the clock of the running kernel: virtual in a User-Mode Linux with `time-travel`."""
     return Clock.VIRTUAL if "time-travel=" in Path("/proc/cmdline").read_text(encoding="ascii") else Clock.REAL
+
+
+def ticks_hz() -> int:
+    """Returns how many ticks a second of the running kernel has: its HZ, in which TCP and MPTCP count their timers."""
+    return round(1 / time.clock_getres(_CLOCK_MONOTONIC_COARSE))
 
 
 def epoch_offset_s() -> float:

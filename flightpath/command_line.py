@@ -10,10 +10,22 @@ from importlib.util import find_spec
 
 from flightpath.completion import parse
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
+from flightpath.overrides import override
 from flightpath.project import SETUP_HINT
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""
+
+
+class ListOption(argparse.Action):
+    """An option that takes values separated by commas; given several times, it adds them up."""
+
+    @override
+    def __call__(
+        self, parser: object, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        given = getattr(namespace, self.dest, None)
+        setattr(namespace, self.dest, values if given in (None, self.default) else f"{given},{values}")
 
 
 def sigterm_as_interrupt() -> None:

@@ -53,7 +53,7 @@ def run(
 
     Args:
         scenario: its name; `flightpath run` lists them.
-        clock: clock of the measurement; by default real, unless this machine is too slow.
+        clock: clock of the measurement; by default virtual, but real where the question is one of processors.
         repeat: repetitions of each point; by default those of the scenario.
         form: the short form, or that of the paper's size.
         results: folder that keeps the run; by default `results/runs` of the current folder.

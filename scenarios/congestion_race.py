@@ -9,7 +9,7 @@ from mininet.topo import Topo
 
 import congestion
 from congestion import sources
-from experiments.parameters import PlanRequest, Setting, at_least, comma_separated, link_setting
+from experiments.parameters import LIST, PlanRequest, Setting, at_least, comma_separated, link_setting
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
 from flightpath.errors import MeasurementFailed, UsageError
@@ -162,7 +162,7 @@ class CongestionRace(Scenario):
             "names or C files of congestion controls",
             DEFAULT_ALGORITHMS,
             name="given",
-            metavar="A,B,...",
+            metavar=LIST,
             read=_sources,
         ),
         link_setting("100Mbit,20ms,1bdp", "the bottleneck"),

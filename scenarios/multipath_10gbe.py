@@ -23,6 +23,7 @@ from experiments.judging import (
 )
 from experiments.parameters import CONGESTION_CONTROL, Axis, link_setting
 from experiments.plan import Plan
+from flightpath.clock import Clock
 from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
@@ -220,6 +221,7 @@ class Multipath10Gbe(MultipathScenario):
 
     name = "multipath_10gbe"
     summary = "MPT-GRE against MPTCP over one and two paths of 10 Gb/s: iperf3, FTP, processors (paper: mptgre-10gbe)"
+    clock = Clock.REAL
     why_not_scaled = "how much of 10 Gb/s the processors of a machine carry is the question"
     axes = (Axis("configuration", (BASELINE, *TUNNELS, PLAIN, *MPTCPS)), Axis("paths", (1, 2)))
     options = (CONGESTION_CONTROL, link_setting(LINK, "each path"), *transfer_settings((4, 10), (1000, 10_000)))

@@ -13,6 +13,7 @@ from experiments.judging import LESS, MORE, Found, Range, change, claim, level
 from experiments.parameters import Axis
 from experiments.plan import Plan
 from experiments.scenario import RunningCell
+from flightpath.clock import Clock
 from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
@@ -91,6 +92,7 @@ class VegasThresholds(MultipathScenario):
 
     name = "vegas_thresholds"
     summary = "why TCP Vegas stays behind in a tunnel over four fast paths, and what helps"
+    clock = Clock.REAL
     headlines = ("goodput", "share_of_sum", "rtt", "rtt_growth", "idle_cpu")
     axes = (Axis("paths", tuple(PATHS)), Axis("congestion_control", ALGORITHMS))
     options = tuple(transfer_settings((4, 10)))

@@ -19,6 +19,9 @@ from flightpath.project import cache_folder
 
 CONFIGURATION = Path(__file__).with_name("kernel.config")
 _PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz")
+TICKS_HZ = 1000
+"""Ticks in a second, in which TCP and MPTCP count their timers. User-Mode Linux has 100, and no option for it."""
+
 _STEPS = 1250
 """Lines that a whole build prints, roughly: the scale of the progress."""
 _UNUSED = (
@@ -150,7 +153,7 @@ def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progr
 
 
 def _fingerprint() -> str:
-    return hashlib.sha256(CONFIGURATION.read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(CONFIGURATION.read_bytes() + str(TICKS_HZ).encode()).hexdigest()[:12]
 
 
 @contextmanager
@@ -192,7 +195,17 @@ def _unpack(source: Path, tree: Path) -> None:
     tree.mkdir(parents=True)
     unused = [f"--exclude={pattern}" for pattern in _UNUSED]
     run(["tar", "-xf", str(source), "-C", str(tree), "--strip-components=1", *unused], timeout_s=1200)
+    _set_ticks(tree / "arch/um/Kconfig")
     (tree / ".unpacked").touch()
+
+
+def _set_ticks(kconfig: Path) -> None:
+    text, changes = re.subn(r"(?<=^config HZ\n\tint\n\tdefault )\d+$", str(TICKS_HZ), kconfig.read_text(), flags=re.M)
+    if changes != 1:
+        raise FlightpathError(
+            "this kernel's source says elsewhere how many ticks a second has", "use --source linux-7.3"
+        )
+    kconfig.write_text(text)
 
 
 def _compile(tree: Path, progress: Progress, jobs: int, version: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from flightpath.command_line import ListOption
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
 from results.commands.registry import argument, command, one_of
@@ -41,7 +42,9 @@ _SHOWN = 100
 _EXPORTS = ("json", "csv", "parquet")
 
 _RUN = argument("run", metavar="RUN")
-_METRICS = argument("--metrics", metavar="A,B|all", help="which metrics; by default the scenario's headlines")
+_METRICS = argument(
+    "--metrics", action=ListOption, metavar="A,B|all", help="which metrics; by default the scenario's headlines"
+)
 _JSON = argument("--json", action="store_true", help="print one JSON object instead")
 _LAST = argument("--last", type=int, metavar="N", help=f"only the newest N (by default {_SHOWN}; with --json all)")
 

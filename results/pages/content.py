@@ -17,7 +17,7 @@ from results.summary.verdicts import badge_text, overall
 MAX_WITH_ALL_METRICS, MAX_WITH_DETAILS, MAX_WITH_SERIES = 2000, 200, 60
 """Maximum numbers of cells that a page shows in such detail; more would be too much for a browser."""
 
-_TESTBED = ("emulator", "datapath", "kernel")
+_TESTBED = ("emulator", "datapath", "kernel", "ticks_hz")
 _RUN_FACTS = ("run", "scenario", "form", "started", "ended")
 
 

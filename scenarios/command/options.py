@@ -8,10 +8,11 @@ from pathlib import Path
 
 from execution.cluster.key import DEFAULT_KEY
 from execution.placement import EXECUTORS, PlacementRequest
-from experiments.parameters import Axis, Factor, PlanRequest, Setting, option_name
+from experiments.parameters import LIST, Axis, Factor, PlanRequest, Setting, option_name
 from experiments.plan import restrictions
 from experiments.scenario import Scenario
 from flightpath.clock import Clock
+from flightpath.command_line import ListOption
 from flightpath.errors import UsageError
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER
@@ -176,7 +177,8 @@ def _add_plan_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--capture",
-        metavar="A,B,...",
+        action=ListOption,
+        metavar=LIST,
         help="keep the packets of the load, the first 128 bytes of each, with the results: of an interface (h1-eth0), "
         "or of all of a host (h1); it costs processor time",
     )
@@ -207,15 +209,15 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
         "--clock",
         choices=(AUTO, *Clock),
         default=AUTO,
-        help="virtual: a clock on which computing takes no time; auto (default): real, unless this machine is too slow "
-        "for the first cell, or cannot measure at all, and the virtual-time kernel is there",
+        help="virtual: a clock on which computing takes no time, so that every machine gives the same figures; auto "
+        "(default): virtual, but real where the question is one of processors, or the virtual-time kernel is missing",
     )
     group.add_argument(
         "--scale",
         default=AUTO,
         metavar="auto|FACTOR",
         help="of all bandwidths and offered loads, which leaves all times as they are; auto (default): 1, unless this "
-        "machine is too slow for the first cell and the virtual-time kernel is not there",
+        "machine is too slow for the first cell on the real clock",
     )
     group.add_argument(
         "--jobs", type=int, metavar="N", help="cells at once in virtual time (default: one per processor)"
@@ -232,11 +234,12 @@ def _add_parameter(group: argparse._ArgumentGroup, parameter: Axis | Setting | F
     match parameter:
         case Axis():
             texts = [",".join(map(str, values)) for values in (parameter.quick, parameter.full) if values is not None]
-            group.add_argument(parameter.option, metavar="A,B,...", help=_help(parameter.help, texts))
+            group.add_argument(parameter.option, action=ListOption, metavar=LIST, help=_help(parameter.help, texts))
         case Setting():
             texts = [str(it).removesuffix(".0") for it in (parameter.quick, parameter.full) if it is not None]
             group.add_argument(
                 parameter.option,
+                action=ListOption if parameter.metavar == LIST else "store",
                 type=type(parameter.quick),
                 metavar=parameter.metavar,
                 help=_help(parameter.help, texts),

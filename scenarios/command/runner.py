@@ -14,7 +14,7 @@ from rich.console import Console
 
 from execution.attempts import TooSlow
 from execution.execution import VIRTUAL_TIME_HINT, Execution, RunRequest
-from execution.placement import with_placement
+from execution.placement import why_real, with_placement
 from experiments import fidelity
 from experiments.claims import check_claims
 from experiments.plan import Plan
@@ -64,6 +64,8 @@ def _run(scenario: Scenario, request: CommandRequest) -> int:
         resumed, plan = None, requested_plan(scenario, request)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
+    if why := why_real(scenario, request.placement):
+        print(f"measuring on the real clock, because {why}", file=sys.stderr)
     wanted = RunRequest(scenario, plan, request.placement)
     if request.dry_run:
         return _dry_run(wanted)

@@ -15,7 +15,7 @@ from mininet.topo import Topo
 
 from controllers.openflow.rules import output_ports
 from controllers.subflows.policies import policy_named
-from flightpath.clock import Clock, clock_here
+from flightpath.clock import Clock, clock_here, ticks_hz
 from flightpath.commands import CommandFailed
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from topologies.calibration.links import calibrate
@@ -132,6 +132,7 @@ class Testbed:
             "emulator": self.emulator,
             "datapath": self.datapath,
             "kernel": os.uname().release,
+            "ticks_hz": ticks_hz(),
             "machine": "here",
             "clock": str(clock_here()),
             "links": {

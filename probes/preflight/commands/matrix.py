@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
 from flightpath.units import format_rate, format_span
@@ -99,8 +100,21 @@ def parser() -> ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--from", dest="sources", required=True, metavar="HOSTS", help="where the probe runs: A,B,...")
-    made.add_argument("--to", dest="targets", metavar="HOSTS", help="what it measures the path to (those of --from)")
+    made.add_argument(
+        "--from",
+        dest="sources",
+        action=ListOption,
+        required=True,
+        metavar="HOSTS",
+        help="where the probe runs: A,B,...",
+    )
+    made.add_argument(
+        "--to",
+        dest="targets",
+        action=ListOption,
+        metavar="HOSTS",
+        help="what it measures the path to (those of --from)",
+    )
     made.add_argument(
         "--command", default="preflight", metavar="WORDS", help="that starts it there (preflight), as in a shell"
     )

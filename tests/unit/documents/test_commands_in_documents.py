@@ -10,6 +10,7 @@ import pytest
 
 from experiments import catalogue
 from flightpath import cli
+from flightpath.command_line import ListOption
 from flightpath.project import PROJECT
 from scenarios.command.options import parser_of
 from topologies.mininet import catalogue as networks
@@ -108,3 +109,29 @@ def test_each_feature_is_proven_by_a_test_that_make_test_runs():
 @pytest.mark.parametrize("words", [["results", "lst"], ["run", "dtn_windows"], ["run", "dtn_window", "--windows", "3"]])
 def test_what_does_not_exist_is_found(words):
     assert unknown(words)
+
+
+def every_parser() -> Iterator[tuple[str, reference.ArgumentParser]]:
+    """Yields each parser of `flightpath`, and of each scenario, with the words that lead to it."""
+    for scenario in map(catalogue.find, catalogue.names()):
+        yield scenario.name, parser_of(scenario)
+    for name in cli.COMMANDS.keys() - {"run", "mn", "mn-run", "preflight"}:
+        for words in [[name], *([name, *rest] for rest in reference.subcommands(name))]:
+            yield " ".join(words), reference.parser_behind(words)
+
+
+def test_options_that_take_lists_add_up():
+    """Without it the second `--capture` replaces the first, silently."""
+    seen = set()
+    for command, parser in every_parser():
+        for action in parser._actions:
+            if (
+                action.option_strings
+                and re.match("[A-Z]+,[A-Z]", str(action.metavar))
+                and "BANDWIDTH" not in action.metavar
+            ):
+                assert isinstance(action, ListOption), f"{command} {action.option_strings}"
+                seen.add(action.option_strings[-1])
+    assert {"--capture", "--loads", "--algorithms", "--metrics"} <= seen
+    options = parser_of(catalogue.find("mptcp_load")).parse_args(["--capture", "h1-eth0,h2", "--capture", "h1-eth1"])
+    assert options.capture == "h1-eth0,h2,h1-eth1"

@@ -31,15 +31,20 @@ def placed(request: PlacementRequest, plan: Plan = PLAN) -> Plan:
 @pytest.mark.parametrize(
     ("words", "executor", "clock", "repeat"),
     [
-        ("", "here", "real", 5),
-        ("--clock virtual", "uml", "virtual", 3),  # enough for an interval: nothing but the seed varies
+        ("", "uml", "virtual", 3),  # enough for an interval: nothing but the seed varies
+        ("--scale 0.5", "uml", "virtual", 3),
+        ("--clock real", "here", "real", 5),
+        ("--machine here", "here", "real", 5),
+        ("--resume x", "here", "real", 5),
+        ("--clock virtual", "uml", "virtual", 3),
         ("--machine uml", "uml", "virtual", 3),
         ("--machine lab", "uml", "virtual", 3),  # its name in version 0.1.0
         ("--machine uml --clock real", "uml", "real", 5),
         ("--clock virtual --repeat 2", "uml", "virtual", 2),
     ],
 )
-def test_a_plan_says_where_and_by_which_clock(words, executor, clock, repeat):
+def test_a_plan_says_where_and_by_which_clock(monkeypatch, words, executor, clock, repeat):
+    monkeypatch.setattr(placement.kernel, "find", lambda: None)
     wanted = request(*words.split())
     plan = placed(wanted, replace(PLAN, repeat=wanted.repeat or PLAN.repeat))
     assert (plan.executor, plan.clock, plan.repeat) == (executor, clock, repeat)
@@ -60,10 +65,27 @@ def test_this_kernel_has_no_virtual_clock_and_on_the_real_one_cells_are_measured
 
 
 @pytest.mark.parametrize(
-    "words", ["", "--clock auto", "--clock real", "--machine here", "--clock virtual", "--resume x"]
+    "words", ["", "--clock auto", "--cluster tls://a:1", "--clock real", "--machine here", "--resume x"]
 )
-def test_the_clock_changes_only_where_nothing_else_was_asked_for(words):
-    assert request(*words.split()).may_change_clock is (words in ("", "--clock auto"))
+@pytest.mark.parametrize(
+    ("name", "has_kernel", "why"),
+    [
+        ("mptcp_load", True, None),
+        ("mptcp_load", False, "no virtual-time kernel"),
+        ("vegas_thresholds", True, "processors"),
+    ],
+)
+def test_the_clock_is_that_of_the_question_where_nothing_else_was_asked_for(
+    monkeypatch, tmp_path, words, name, has_kernel, why
+):
+    monkeypatch.setenv("FLIGHTPATH_CACHE", str(tmp_path))
+    if has_kernel:
+        monkeypatch.setattr(placement.kernel, "find", lambda: None)
+    wanted, scenario = request(*words.split()), catalogue.find(name)
+    is_open = words in ("", "--clock auto", "--cluster tls://a:1")
+    assert (placement.with_placement(scenario, PLAN, wanted).clock is Clock.VIRTUAL) is (is_open and why is None)
+    stated = placement.why_real(scenario, wanted)
+    assert (why in stated) if is_open and why else stated is None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +102,7 @@ def test_the_executor_is_that_of_the_plan(monkeypatch, tmp_path, words, clock, j
     wanted = request(*words.split())
     executor = placement.executor_of(placed(wanted), wanted)
     assert isinstance(executor, UmlExecutor) and (executor.clock, executor.jobs) == (clock, jobs)
-    assert isinstance(placement.executor_of(PLAN, request()), LocalExecutor)
+    assert isinstance(placement.executor_of(PLAN, request("--clock", "real")), LocalExecutor)
 
 
 def test_a_missing_kernel_is_a_missing_capability(monkeypatch, tmp_path):

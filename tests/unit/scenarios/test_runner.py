@@ -14,7 +14,7 @@ from experiments.parameters import Axis
 from experiments.plan import Plan
 from experiments.scenario import Scenario
 from flightpath.clock import Clock
-from flightpath.errors import UntrustworthyResult
+from flightpath.errors import MissingCapability, UntrustworthyResult
 from results.figures.charts import bars
 from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import CellResult, Certificate, Measurement, Metric, Verdict
@@ -85,7 +85,6 @@ _LOADS = Plan("quick", {"load": (500, 800, 600)}, {"seconds": 1})
 _IDLE = {"idle_cpu_percent": [50.0], "steal_percent": [0.0]}
 _ENOUGH = Certificate(Verdict.FAITHFUL, (), _IDLE)
 _NO_TIME = Certificate(Verdict.UNUSABLE, (), {"idle_cpu_percent": [0.0] * 9, "steal_percent": [0.0]})
-_IN_UML = Certificate(Verdict.FAITHFUL, (), {"clock": "virtual"})
 
 
 class _Executor(LocalExecutor):
@@ -112,34 +111,38 @@ def _too_slow_at_first(number, load):
     return _NO_TIME if number == 2 else _ENOUGH
 
 
-def test_a_run_too_heavy_for_this_machine_starts_over_in_virtual_time(store, monkeypatch, capsys):
-    def in_virtual_time(request, plan):
-        return Execution(request, plan, _Executor(lambda number, load: _IN_UML))
+@pytest.mark.parametrize("own", list(Clock))
+@pytest.mark.parametrize(("words", "moves"), [("", True), ("--clock", False), ("--machine here", False)])
+def test_what_one_clock_cannot_measure_is_measured_on_the_other(monkeypatch, capsys, own, words, moves):
+    class Refusing(LocalExecutor):
+        def prepare(self, scenario, plan, *, shorten):
+            if plan.clock is own:
+                raise MissingCapability("no congestion control mine")
+            return plan
 
-    monkeypatch.setattr(Execution, "prepared", staticmethod(in_virtual_time))
+    monkeypatch.setattr(placement, "executor_of", lambda plan, request: Refusing())
     monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
-    here = _Executor(lambda number, load: _NO_TIME)
-    assert _measured(store, here) == 0
-    assert [cell.parameters["load"] for cell in here.tried] == [800]  # the heaviest, and only that one
-    (record,) = store.runs()
-    assert (record.status, record.clock) == (RunStatus.DONE, Clock.VIRTUAL)
-    assert [cell.clock for cell in store.cells(record.run_id)] == [Clock.VIRTUAL] * 3
-    printed = capsys.readouterr().err
-    assert "this machine is too slow: load=800 #1: the machine had no idle processor time" in printed
-    assert "starting over in virtual time" in printed
+    options = [*words.split(), own] if words == "--clock" else words.split()
+    request = RunRequest(Experiment(), replace(_LOADS, clock=own), request_from(Experiment(), options).placement)
+    if moves:
+        assert {Execution.prepared(request).plan.clock} == set(Clock) - {own}
+        how = "in virtual time" if own is Clock.REAL else "on the real clock"
+        assert capsys.readouterr().err == f"measuring {how}, because no congestion control mine\n"
+    else:
+        with pytest.raises(MissingCapability):
+            Execution.prepared(request)
 
 
 @pytest.mark.parametrize(
-    ("has_uml_kernel", "found", "words"),
+    ("found", "words"),
     [
-        (False, _NO_TIME, []),
-        (True, Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), []),
-        (True, _NO_TIME, ["--clock", "real"]),
-        (True, _NO_TIME, ["--machine", "here"]),
+        (_NO_TIME, []),
+        (Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), []),
+        (_NO_TIME, ["--clock", "real"]),
+        (_NO_TIME, ["--machine", "here"]),
     ],
 )
-def test_otherwise_it_goes_on_in_real_time(store, monkeypatch, has_uml_kernel, found, words):
-    monkeypatch.setattr(placement, "has_uml_kernel", lambda: has_uml_kernel)
+def test_what_cannot_be_scaled_goes_on(store, found, words):
     with pytest.raises(UntrustworthyResult):
         _measured(store, _Executor(lambda number, load: found), *words)
     (record,) = store.runs()
@@ -158,9 +161,7 @@ class _Scalable(Experiment):
 
 
 @pytest.mark.parametrize(("slow_from", "scales"), [(300, [0.3]), (60, [0.3, 0.05]), (0, [0.3, 0.05])])
-def test_without_the_uml_kernel_a_run_is_scaled_until_the_machine_carries_it(
-    store, monkeypatch, capsys, slow_from, scales
-):
+def test_on_the_real_clock_a_run_is_scaled_until_the_machine_carries_it(store, monkeypatch, capsys, slow_from, scales):
     on, plans = _Executor(lambda number, load: _NO_TIME if load > slow_from else _ENOUGH), []
 
     def prepared(request, plan):
@@ -168,7 +169,6 @@ def test_without_the_uml_kernel_a_run_is_scaled_until_the_machine_carries_it(
         return Execution(request, plan, on)
 
     monkeypatch.setattr(Execution, "prepared", staticmethod(prepared))
-    monkeypatch.setattr(placement, "has_uml_kernel", lambda: False)
     if slow_from == 0:
         with pytest.raises(UntrustworthyResult, match="too slow at any scale"):
             _measured(store, on, scenario=_Scalable())
@@ -200,11 +200,10 @@ def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
     assert [len(store.cells(record.run_id)) for record in store.runs()] == [3]
 
 
-def test_cells_that_are_done_in_another_order_keep_their_numbers(store, monkeypatch):
+def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
     """As in a trial, and as with several cells at once."""
-    monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
     on, planned = _Executor(lambda number, load: _ENOUGH), _LOADS.cells()
-    _measured(store, on)
+    _measured(store, on, scenario=_Scalable())
     heaviest = next(cell for cell in planned if cell.parameters["load"] == 800)
     assert planned[0] != heaviest
     assert on.tried == [heaviest, *(cell for cell in planned if cell != heaviest)]

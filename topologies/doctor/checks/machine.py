@@ -101,7 +101,7 @@ def _probe_memory() -> Finding:
 
 @_machine_check(
     "virtual time",
-    costs="An experiment that is too much for this machine cannot go on in virtual time.",
+    costs="Experiments use the real clock, on which a slow or busy machine measures itself.",
     remedy="make uml-kernel",
 )
 def _probe_uml_kernel() -> Finding:
