@@ -133,11 +133,10 @@ def _build(options: argparse.Namespace) -> None:
     with LiveLine() as line:
 
         def progress(fraction: float, doing: str) -> None:
-            elapsed_s = time.monotonic() - began_s
-            left = (
-                f", {minutes_and_seconds(elapsed_s / fraction - elapsed_s)} left" if fraction > _ESTIMATED_FROM else ""
-            )
-            line.show(f"virtual-time kernel: {fraction:4.0%} {doing}{left}")
+            left = "some minutes"
+            if fraction > _ESTIMATED_FROM:
+                left = minutes_and_seconds((time.monotonic() - began_s) * (1 / fraction - 1))
+            line.show(f"virtual-time kernel: {fraction:4.0%} {doing}, {left} left")
 
         built = kernel.build(progress, source=options.source, jobs=options.jobs)
     print(f"virtual-time kernel: Linux {built.version} in {built.image}", file=sys.stderr)

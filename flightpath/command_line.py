@@ -21,9 +21,7 @@ class ListOption(argparse.Action):
     """An option that takes values separated by commas; given several times, it adds them up."""
 
     @override
-    def __call__(
-        self, parser: object, namespace: argparse.Namespace, values: object, option: str | None = None
-    ) -> None:
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: object, option: object = None) -> None:
         given = getattr(namespace, self.dest, None)
         setattr(namespace, self.dest, values if given in (None, self.default) else f"{given},{values}")
 

@@ -202,9 +202,7 @@ def _unpack(source: Path, tree: Path) -> None:
 def _set_ticks(kconfig: Path) -> None:
     text, changes = re.subn(r"(?<=^config HZ\n\tint\n\tdefault )\d+$", str(TICKS_HZ), kconfig.read_text(), flags=re.M)
     if changes != 1:
-        raise FlightpathError(
-            "this kernel's source says elsewhere how many ticks a second has", "use --source linux-7.3"
-        )
+        raise FlightpathError("cannot set the ticks of this kernel's source", "build another one: --source linux-7.3")
     kconfig.write_text(text)
 
 
