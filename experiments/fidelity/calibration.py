@@ -54,19 +54,19 @@ def _faults(link: LinkCalibration) -> Iterator[Fault]:
         off = abs(link.rate_error) - link.rate_uncertainty
         if verdict := _verdict(off, RATE_DEGRADED_SHARE, RATE_UNUSABLE_SHARE):
             rate, expected = format_bandwidth(link.rate_bps), format_bandwidth(link.expected_rate_bps)
-            yield Fault("rate", verdict, f"{name}: rate {rate} instead of {expected} before the load")
+            yield Fault("rate", verdict, name, f"rate {rate} instead of {expected} before the load", off)
     if link.delay_error_ms is not None and "delay" not in excluded:
         assert link.delay_p99_ms is not None, "delays were measured"
         off = abs(link.delay_error_ms) - link.delay_uncertainty_ms
         p99_limit_ms = link.expected_delay_ms + link.delay_uncertainty_ms + DELAY_P99_DEGRADED_MS
         if verdict := _verdict(off, DELAY_DEGRADED_MS, DELAY_UNUSABLE_MS):
             delays = f"{link.delay_ms:.2f} ms instead of {link.expected_delay_ms:.2f} ms"
-            yield Fault("delay", verdict, f"{name}: delay {delays} before the load")
+            yield Fault("delay", verdict, name, f"delay {delays} before the load", off)
         elif link.delay_p99_ms > p99_limit_ms:
             delays = f"{link.delay_p99_ms:.1f} ms at the 99th percentile (limit {p99_limit_ms:.1f} ms)"
-            yield Fault("delay p99", Verdict.DEGRADED, f"{name}: delay {delays} before the load")
+            yield Fault("delay p99", Verdict.DEGRADED, name, f"delay {delays} before the load", link.delay_p99_ms)
     for why in link.unchecked:
-        yield Fault("unchecked", Verdict.DEGRADED, f"{name}: not checked before the load ({why})")
+        yield Fault("unchecked", Verdict.DEGRADED, name, f"not checked before the load ({why})")
 
 
 def _verdict(off: float, degraded: float, unusable: float) -> Verdict | None:
@@ -80,4 +80,4 @@ def _path_faults(paths: Sequence[PathCalibration]) -> Iterator[Fault]:
         if path.is_judged and not -uncertain_ms <= excess_ms <= allowed_ms + uncertain_ms:
             name = f"path {path.source}-{path.target} (interface {path.port})"
             rtts = f"{path.rtt_ms:.2f} ms instead of {path.expected_rtt_ms:.2f} ms"
-            yield Fault("path", Verdict.DEGRADED, f"{name}: round trip {rtts} before the load")
+            yield Fault("path", Verdict.DEGRADED, name, f"round trip {rtts} before the load", abs(excess_ms))

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from results.records import Verdict
 
-_MOST_NAMED = 2
-
 
 class Finding(NamedTuple):
     """A reason, in a sentence, for a verdict other than `faithful`."""
@@ -16,19 +14,27 @@ class Finding(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault of one link or path; faults of one kind become one finding."""
+    """A fault of one link or path; faults of one kind become one finding.
+
+    Attributes:
+        kind: faults of one kind have one cause.
+        subject: the link or path.
+        size: how large it is, in any unit of its kind.
+    """
 
     kind: str
     verdict: Verdict
+    subject: str
     sentence: str
+    size: float = 0.0
 
 
 def summarise(faults: Iterable[Fault]) -> list[Finding]:
-    """Returns one finding for all faults of one kind and verdict: the first few in words, the others counted."""
-    sentences: dict[tuple[str, Verdict], list[str]] = {}
+    """Returns one finding for all faults of one kind and verdict: the worst in words, the others counted."""
+    kinds: dict[tuple[str, Verdict], list[Fault]] = {}
     for fault in faults:
-        sentences.setdefault((fault.kind, fault.verdict), []).append(fault.sentence)
-    return [Finding(verdict, _joined(of_kind)) for (_, verdict), of_kind in sentences.items()]
+        kinds.setdefault((fault.kind, fault.verdict), []).append(fault)
+    return [Finding(verdict, _worst(of_kind)) for (_, verdict), of_kind in kinds.items()]
 
 
 def direction_name(link: str, direction: str) -> str:
@@ -36,6 +42,7 @@ def direction_name(link: str, direction: str) -> str:
     return f"link {link} ({direction.replace('_', ' ')})"
 
 
-def _joined(sentences: list[str]) -> str:
-    more = len(sentences) - _MOST_NAMED
-    return "; ".join([*sentences[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
+def _worst(faults: list[Fault]) -> str:
+    worst = max(faults, key=lambda fault: fault.size)
+    others = f", the worst of {len(faults)}" if len(faults) > 1 else ""
+    return f"{worst.subject}: {worst.sentence}{others}"

@@ -9,7 +9,7 @@ Thresholds:
   testbed: packets that the emulator could not deliver (`malformed`, `device`), and a black hole, a cut cable or loss
   that neither the specification nor an event explains. TCP takes each drop as congestion, and a loss of 0.1 % is enough
   to halve a long transfer (Mathis et al., 1997), so fewer undelivered packets degrade the cell.
-- Super-frames. A super-frame arrives whole, so it delays other packets, and a receiver sees a burst, for as long as it
+- GSO packets. Such a packet arrives whole, so it delays other packets, and a receiver sees a burst, for as long as it
   takes on the wire. Links limit that to 1 ms; 1.5 ms means that the limit was not applied.
 """
 
@@ -77,7 +77,7 @@ def _directions(links: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 def _faults(name: str, counters: Mapping[str, Any], expected: Collection[str]) -> Iterator[Fault]:
     yield from _lateness(name, counters)
     yield from _drops(name, counters, expected)
-    yield from _super_frames(name, counters)
+    yield from _gso_packets(name, counters)
 
 
 def _lateness(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
@@ -86,7 +86,7 @@ def _lateness(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
         verdict = Verdict.UNUSABLE if late_us > LATE_P99_UNUSABLE_US else Verdict.DEGRADED
         late = f"at least {late_us / 1e3:.1f} ms late at the 99th percentile (limit {LATE_P99_DEGRADED_US / 1e3:g} ms"
         over = f"; {share:.0%} of the packets over it)" if share else ")"
-        yield Fault("lateness", verdict, f"{name}: {late}{over}")
+        yield Fault("lateness", verdict, name, f"{late}{over}", late_us)
 
 
 def _drops(name: str, counters: Mapping[str, Any], expected: Collection[str]) -> Iterator[Fault]:
@@ -94,17 +94,17 @@ def _drops(name: str, counters: Mapping[str, Any], expected: Collection[str]) ->
     if undelivered := sum(drops.pop(cause, 0) for cause in EMULATOR_DROPS):
         share = undelivered / max(1, undelivered + counters.get("packets", 0))
         verdict = Verdict.UNUSABLE if share > EMULATOR_DROPS_UNUSABLE_SHARE else Verdict.DEGRADED
-        yield Fault("undelivered", verdict, f"{name}: the emulator itself lost {undelivered} packets")
+        yield Fault("undelivered", verdict, name, f"the emulator itself lost {undelivered} packets", undelivered)
     if drops:
         counted = ", ".join(f"{count} by {cause}" for cause, count in drops.items())
-        yield Fault("drops", Verdict.UNUSABLE, f"{name}: unexpected drops, {counted}")
+        yield Fault("drops", Verdict.UNUSABLE, name, f"unexpected drops, {counted}", sum(drops.values()))
 
 
-def _super_frames(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
+def _gso_packets(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
     frame_bytes, rate_bps = counters.get("max_frame_bytes"), counters.get("rate_bps")
     if frame_bytes and rate_bps and (frame_ms := frame_bytes * 8e3 / rate_bps) > MAX_FRAME_MS:
         length = f"{frame_bytes} bytes, {frame_ms:.1f} ms on the wire (limit {MAX_FRAME_MS:g} ms)"
-        yield Fault("super-frames", Verdict.DEGRADED, f"{name}: super-frames of up to {length}")
+        yield Fault("GSO packets", Verdict.DEGRADED, name, f"GSO packets of up to {length}", frame_ms)
 
 
 def _causes_of_event(event: LinkEvent) -> set[str]:

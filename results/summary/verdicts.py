@@ -7,6 +7,8 @@ from flightpath.clock import Clock
 from results.records import CellResult, Verdict
 from results.statistics.machines import machine_difference
 
+_SUBJECT = re.compile(r"^(link|path|host) [^:]*: ")
+_COUNT = re.compile(r", the worst of \d+$")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 """Number that is a word, not part of a name such as `h1_a`."""
 
@@ -67,10 +69,11 @@ def _machines(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
-    """Returns the most common causes; reasons that differ only in their numbers have one cause."""
+    """Returns the most common causes; reasons that differ only in the link, path or host and in numbers have one."""
     causes: dict[str, list[str]] = {}
     for reason in (reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons)):
-        causes.setdefault(_NUMBER.sub("#", reason), []).append(reason)
+        cause = _NUMBER.sub("#", _COUNT.sub("", _SUBJECT.sub(r"\1: ", reason)))
+        causes.setdefault(cause, []).append(reason)
     if not causes:
         return "no reason was recorded"
     commonest = sorted(causes.values(), key=len, reverse=True)
@@ -80,7 +83,10 @@ def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
 
 
 def _with_ranges(reasons: Sequence[str]) -> str:
-    """Merges reasons that differ only in their numbers, with ranges: `no idle time in 91 to 100 % of the seconds`."""
+    """Merges reasons of one cause, with ranges of the numbers: `no idle time in 91 to 100 % of the seconds`."""
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    reasons = [_COUNT.sub("", _SUBJECT.sub(r"\1s: ", reason)) for reason in reasons]
     columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
     ranges = ((min(column, key=float), max(column, key=float)) for column in columns)
     return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ranges))), reasons[0])

@@ -94,8 +94,15 @@ def test_the_mean_over_time_goes_on_while_half_of_the_repetitions_do():
         ([], "unusable: no cell was measured"),
         ([("often", f"rare {name}") for name in "abc"], "degraded: often; rare a; and 2 more (3 of 3 cells)"),
         ([("idle for 96 % of 1 s",), ("idle for 99 % of 1 s",)], "degraded: idle for 96 to 99 % of 1 s (2 of 2 cells)"),
+        (
+            [
+                ("path h1-h2 (interface 0): round trip 1.1 ms, the worst of 2",),
+                ("path h1-h3 (interface 1): round trip 2 ms",),
+            ],
+            "degraded: paths: round trip 1.1 to 2 ms (2 of 2 cells)",
+        ),
     ],
-    ids=["none", "the commonest first, and the rest counted", "one cause with the range of its numbers"],
+    ids=["none", "the commonest first, and the rest counted", "one cause with the range of its numbers", "any path"],
 )
 def test_a_badge_has_the_reasons_of_all_cells(reasons, text):
     cells = [judged(cell("tcp", 500, n), Verdict.DEGRADED, *each) for n, each in enumerate(reasons, start=1)]
