@@ -21,7 +21,7 @@ from flightpath.hosts import Host
 from flightpath.processes import Process
 from flightpath.project import IS_CHECKOUT, SETUP_HINT
 from probes.jmeter.engines import PORT, REMOTE, Engine, Generator, engines_ready, shares
-from probes.jmeter.install import HOME
+from probes.jmeter.install import HOME, java_command
 from probes.jmeter.jtl import Samples, read_jtl
 from probes.jmeter.metrics import LoadRun
 from probes.jmeter.progress import LoadProgress, ResultFile
@@ -39,13 +39,10 @@ _LEAD_MS = 500  # as in load.jmx
 _NOISE = ("\tat ", "\t... ", "WARN StatusConsoleListener", "INFO: Created user preferences")
 
 _JAVA_OPTIONS = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
     "-Xms256m",
     "-Xmx2g",
     "-Xss256k",  # a thread per student
     "-XX:-UsePerfData",
-    "-Djava.awt.headless=true",
     # Java cannot open MPTCP sockets over IPv6.
     "-Djava.net.preferIPv4Stack=true",
 )
@@ -212,8 +209,7 @@ class JMeterLoad(Probe):
     def _java(self, scratch: Path, *options: str) -> list[str]:
         # Otherwise Java leaves files in the user's home (preferences) and in /tmp.
         folders = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
-        jar = str(self.home / "bin" / "ApacheJMeter.jar")
-        return [*over_mptcp(self.mptcp), require("java"), *_JAVA_OPTIONS, *folders, *options, "-jar", jar]
+        return [*over_mptcp(self.mptcp), *java_command(self.home, *_JAVA_OPTIONS, *folders, *options)]
 
     def _settings(self, address: str) -> dict[str, str]:
         return {
@@ -235,7 +231,7 @@ class JMeterLoad(Probe):
     ) -> list[str]:
         """Returns the command of the JMeter that starts the others and gets their results."""
         argv = self._argv(address, folder, scratch, students_header=False)
-        argv.insert(argv.index("-jar"), _rmi_address(generators[0].address))
+        argv.insert(argv.index("-cp"), _rmi_address(generators[0].address))
         engines = ",".join(f"{generator.address}:{PORT}" for generator in generators)
         return [*argv, "-R", engines, *(f"-J{name}={value}" for name, value in REMOTE.items())]
 

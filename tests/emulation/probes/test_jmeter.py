@@ -20,7 +20,7 @@ import pytest
 
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.project import PROJECT
-from probes.jmeter.install import HOME
+from probes.jmeter.install import CLASSES, HOME, java_command
 from probes.jmeter.probe import JMeterLoad, LoadProgress, require_jmeter
 from tests.support.namespace_host import NamespaceHost
 
@@ -332,3 +332,10 @@ if __name__ == "__main__":
     parser.add_argument("--mptcp", action="store_true")
     options = parser.parse_args()
     asyncio.run(_serve(options.mptcp, options.misbehaviour))
+
+
+def test_java_starts_with_the_archived_classes():
+    """With `-Xshare:on` it ends if it cannot use them."""
+    command = java_command(HOME, "-Xshare:on")
+    assert f"-XX:SharedArchiveFile={HOME / CLASSES}" in command
+    subprocess.run([*command, "--version"], check=True, stdout=subprocess.DEVNULL)
