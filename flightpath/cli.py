@@ -50,8 +50,8 @@ COMMANDS = {
 _EXAMPLES = """\
 examples:
   flightpath doctor                          what works on this machine
-  sudo flightpath run mptcp_load             MPTCP against TCP under load
-  flightpath run mptcp_load --clock virtual  the same in virtual time, on any machine
+  flightpath run mptcp_load                  MPTCP against TCP under load, in virtual time
+  sudo flightpath run mptcp_load --clock real    the same on this machine's own kernel and clock
   flightpath results report latest           one page with everything
   flightpath COMMAND --help                  explains a command
 
