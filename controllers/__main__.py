@@ -5,14 +5,18 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from controllers.addresses import DEFAULT_REST, parse_loopback
+from controllers.network.description import Network
 from controllers.network.reading import load
 from controllers.parent_death import end_with_parent
 from flightpath.command_line import exit_code_of
 from flightpath.completion import parse
 from flightpath.overrides import override
+
+if TYPE_CHECKING:
+    from controllers.settings import Settings
 
 DEFAULT_LISTEN = "127.0.0.1:6653"
 
@@ -41,43 +45,41 @@ def _control(words: Sequence[str], prog: str) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     host, port = parse_loopback(options.listen, "--listen")
-    settings = _settings(options)
+    settings = None if options.policy is None else _settings(options)
     if options.when_told:
         gc.disable()  # loaded modules stay in memory, and to look for garbage in them takes a fifth of the time
-        serve, application = _load_application(options)
+        control = _load_controller(settings)
         gc.freeze()
         gc.enable()
         sys.stdin.read()
         network = load(options.network, is_trusted=True)
     else:
         network = load(options.network)
-        serve, application = _load_application(options)
-    serve(host, port, application, network=network, **settings)
+        control = _load_controller(settings)
+    control(host, port, network)
     return 0
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Further arguments for the application."""
-    if options.policy is None:
-        return {}
+def _settings(options: argparse.Namespace) -> "Settings":
     from controllers.settings import Settings, probe_plan
     from controllers.subflows.policies import DEFAULT_POLICY
 
     rest, probes = tuple(options.rest or (DEFAULT_REST,)), probe_plan(options.probe_period)
-    return {"settings": Settings(options.policy or DEFAULT_POLICY, options.network, rest, probes)}
+    return Settings(options.policy or DEFAULT_POLICY, options.network, rest, probes)
 
 
-def _load_application(options: argparse.Namespace) -> tuple[Callable[..., None], type]:
-    """Loads os-ken, which takes most of the start-up time, and the application that the options name."""
+def _load_controller(settings: "Settings | None") -> Callable[[str, int, Network], None]:
+    """Loads os-ken, which takes most of the start-up time, and the managers: those of steering if it has settings."""
+    from controllers.app import ControllerApp
     from controllers.openflow.library import serve
 
-    if options.policy is None:
-        from controllers.forwarding.forwarding import Forwarding
+    if settings is None:
+        from controllers.forwarding.rule_manager import forwarding_table
 
-        return serve, Forwarding
-    from controllers.steering_app import SteeringApp
+        return lambda host, port, network: serve(host, port, ControllerApp, table=forwarding_table(network))
+    from controllers.steering_managers import steering_table
 
-    return serve, SteeringApp
+    return lambda host, port, network: serve(host, port, ControllerApp, table=steering_table(settings, network))
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,35 +2,29 @@
 
     FLIGHTPATH_POLICY=widest FLIGHTPATH_PROBE_PERIOD=50ms osken-manager controllers/steering.py
 
-The network is discovered unless FLIGHTPATH_NETWORK names a description. Steering itself is `controllers.steering_app`.
+The network is discovered unless FLIGHTPATH_NETWORK names a description. The managers are in
+`controllers.steering_managers`.
 """
 
 import os
 from typing import Any
 
-from controllers.discovery.app import DiscoveringSteeringApp
-from controllers.forwarding.forwarding import warn
+from controllers.app import ControllerApp
 from controllers.network.reading import load
 from controllers.openflow.library import spawn
+from controllers.output import warn
 from controllers.settings import Settings
-from controllers.steering_app import SteeringApp
+from controllers.steering_managers import steering_table
 from flightpath.errors import FlightpathError
-from flightpath.overrides import override
-
-_SETTINGS = Settings.from_environment()
 
 
-class Steering(SteeringApp if _SETTINGS.network else DiscoveringSteeringApp):  # type: ignore[misc]  # chosen at start
+class Steering(ControllerApp):
     """Steering as osken-manager runs it, which constructs it without arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if _SETTINGS.network:
-            kwargs["network"] = load(_SETTINGS.network)
-        super().__init__(*args, settings=_SETTINGS, **kwargs)
-
-    @override
-    def start(self) -> None:
-        super().start()
+        settings = Settings.from_environment()
+        described = load(settings.network) if settings.network else None
+        super().__init__(*args, table=steering_table(settings, described), **kwargs)
         spawn(self._exit_on_failure)
 
     def _exit_on_failure(self) -> None:

@@ -9,7 +9,7 @@ ports and passes on at once what comes to either is a cable like any other.
 Nothing here does any I/O: observations come in, a `Network` comes out.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from math import inf
@@ -113,10 +113,13 @@ class Discovery:
         else:
             self._ports.setdefault(at, now_s)
 
-    @property
-    def ports(self) -> Collection[SwitchPort]:
-        """All ports that are up."""
-        return self._ports.keys()
+    def ports(self) -> Iterator[tuple[str, int]]:
+        """All ports that are up, by switch and number; each of them may lead to a switch."""
+        return ((at.switch, at.port) for at in self._ports)
+
+    def access_ports(self, now_s: float) -> Iterator[SwitchPort]:
+        """All ports that are up and lead to hosts."""
+        return (at for at in self._ports if self.is_access(at, now_s))
 
     def is_access(self, at: SwitchPort, now_s: float) -> bool:
         """Whether a port leads to hosts, not to a switch."""

@@ -9,7 +9,7 @@ link look dead. A dead link is detected within little more than two periods, mos
 Nothing here does any I/O: observations and times come in, changes come out.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from controllers.network.paths import Edge, Hop
@@ -106,10 +106,9 @@ class LinkMonitor:
         self._links: dict[Edge, _WatchedLink] = {}
         self._ends: dict[tuple[str, int], Edge] = {}
 
-    @property
-    def hops(self) -> Iterator[Hop]:
-        """Both directions of every link."""
-        return (hop for link in self._links.values() for hop in link.directions)
+    def ends(self) -> Collection[tuple[str, int]]:
+        """The ports at both ends of every link."""
+        return self._ends
 
     @property
     def period_s(self) -> float:
@@ -179,13 +178,13 @@ class LinkMonitor:
         return frozenset(suspects)
 
     def on_counters(
-        self, switch: str, port: int, sent: int, received: int, now_s: float, *, asked_s: float
+        self, switch: str, port: int, sent: int, received: int, now_s: float, *, requested_s: float
     ) -> Iterator[LinkChange]:
         """Notes how many frames a port has sent and received, as its switch reports it.
 
         Args:
-            asked_s: when the switch was asked. To a busy controller a report is old news: frames that entered the link
-                before it was read may have left it since.
+            requested_s: send time of the request. A busy controller reads a report late: frames that entered the link
+                before may have left it since.
         """
         edge = self._ends.get((switch, port))
         if edge is None:
@@ -194,26 +193,22 @@ class LinkMonitor:
             if not self._is_suspect(direction, now_s):
                 continue
             if hop[:2] != (switch, port):
-                self._note_received(direction, received, now_s, asked_s)
+                self._note_received(direction, received, now_s, requested_s)
             elif direction.sent is None:
                 direction.sent = sent
             elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
                 direction.fed_s = now_s
         yield from self._changes(edge)
 
-    def is_up(self, edge: Edge) -> bool:
-        """Whether a link is up; one that is not watched counts as up."""
-        return self._links[edge].reported_up if edge in self._links else True
-
     def _is_suspect(self, direction: _Direction, now_s: float) -> bool:
         return not direction.dead and now_s - direction.alive_s > _LATE_PERIODS * self.period_s
 
-    def _note_received(self, direction: _Direction, received: int, now_s: float, asked_s: float) -> None:
+    def _note_received(self, direction: _Direction, received: int, now_s: float, requested_s: float) -> None:
         if direction.received is None:
             direction.received = received
         elif received > direction.received:
             direction.mark_alive(now_s)
-        elif direction.fed_s is not None and asked_s - direction.fed_s >= (direction.travel_s or 0.0):
+        elif direction.fed_s is not None and requested_s - direction.fed_s >= (direction.travel_s or 0.0):
             direction.dead, direction.streak = now_s - direction.alive_s > self._silence_limit_s(direction), 0
 
     def _silence_limit_s(self, direction: _Direction) -> float:

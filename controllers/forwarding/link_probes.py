@@ -10,8 +10,7 @@ import secrets
 import struct
 from dataclasses import dataclass
 
-from controllers.openflow.library import Datapath
-from controllers.openflow.messages import CONTROLLER_PORT, send_frame
+from controllers.openflow.channel import CONTROLLER_PORT, Channel
 from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import PROBE_ETHERTYPE
 
@@ -43,9 +42,9 @@ class Prober:
         self._key = secrets.token_bytes(16)
         self._newest_ns: dict[tuple[int, int], int] = {}
 
-    def send(self, datapath: Datapath, port: int, now_s: float) -> None:
+    def send(self, channel: Channel, port: int, now_s: float) -> None:
         """Sends a probe out of a port."""
-        send_frame(datapath, CONTROLLER_PORT, self.encode(datapath.id, port, now_s), (Output(port),))
+        channel.send_frame(CONTROLLER_PORT, self.encode(channel.dpid, port, now_s), (Output(port),))
         self.sent += 1
 
     def encode(self, dpid: int, port: int, now_s: float) -> bytes:

@@ -14,7 +14,7 @@ class KnownHosts:
         self._by_address: Mapping[str, Interface] = {}
         self._names: Mapping[Interface, str] = {}
 
-    def use(self, network: Network) -> None:
+    def on_network(self, network: Network, _now_s: float = 0.0) -> None:
         """Uses the hosts of this network from now on."""
         self._names = {it: host.name for host in network.hosts for it in host.interfaces}
         self._by_mac = {it.mac: it for it in network.interfaces}

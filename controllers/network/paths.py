@@ -175,10 +175,10 @@ class Topology:
         """The link at a port, if there is one."""
         return self._at_port.get((switch, port))
 
-    def is_usable(self, path: Path) -> bool:
-        """Whether every link of the path is there and up."""
-        states = [self._states.get(edge) for edge in path.edges]
-        return all(state is not None and state.up for state in states)
+    def alive(self, network: Network) -> Network:
+        """A network without its links that are down here."""
+        is_down = {state.edge for state in self._states.values() if not state.up}
+        return replace(network, links=tuple(link for link in network.links if edge_of(link) not in is_down))
 
     def disjoint_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
         """The largest set of paths without a common link (a maximum flow), at most `limit`; the shortest set in sum.

@@ -16,7 +16,7 @@ import socket
 import stat
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +63,11 @@ spawn = hub.spawn
 
 
 class EventTick(event.EventBase):
-    """A periodic task of an application is due."""
+    """A periodic task of an application is due; its steps are to be called with the time."""
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, steps: Sequence[Callable[[float], None]]) -> None:
         super().__init__()
-        self.task = task
+        self.steps = steps
 
 
 class OpenFlowApp(OSKenApp):
@@ -83,13 +83,13 @@ class OpenFlowApp(OSKenApp):
         super().__init__(*args, **kwargs)
         self._failure = hub.HubEvent()
 
-    def every(self, period_s: Callable[[], float], task: str) -> None:
-        """Sends this application an `EventTick` for a task again and again; `period_s` is called before each pause."""
+    def every(self, period_s: Callable[[], float], steps: Sequence[Callable[[float], None]]) -> None:
+        """Sends this application an `EventTick` again and again; `period_s` is called before each pause."""
 
         def tick() -> None:
             while True:
                 hub.sleep(period_s())
-                self.send_event(self.name, EventTick(task))
+                self.send_event(self.name, EventTick(steps))
 
         self.threads.append(hub.spawn(tick))
 

@@ -1,18 +1,30 @@
-"""OpenFlow messages: plain data to bytes for a switch, and a switch's answers back to plain data."""
+"""OpenFlow messages: plain data to bytes for a switch, and a switch's messages back to events."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from controllers.network.description import LARGEST_PORT
+from controllers.openflow.channel import Channel
+from controllers.openflow.event_table import Event, PacketIn, PortCounters
 from controllers.openflow.library import Datapath
 from controllers.openflow.library import ofproto_v1_3 as _ofp
 from controllers.openflow.library import ofproto_v1_3_parser as _parser
-from controllers.openflow.rules import Action, EndWithFlow, Output, Rule, SetDestination, ToController, ToGroup
-
-CONTROLLER_PORT = _ofp.OFPP_CONTROLLER
+from controllers.openflow.rules import (
+    Action,
+    EndWithFlow,
+    Output,
+    Rule,
+    SetDestination,
+    StoredRule,
+    ToController,
+    ToGroup,
+)
+from controllers.openflow.switches import SwitchConnection
+from flightpath.overrides import override
 
 _COOKIE_BITS = 64
+_ETHERNET_BYTES = 14
 
 _ADD_OR_MODIFY = 0x8000
 """Open vSwitch's own group command (ovs-ofctl(8), --may-create). OpenFlow's own commands fail to add a group that
@@ -20,139 +32,155 @@ exists, and to modify one that does not."""
 
 
 @dataclass(frozen=True)
-class StoredRule:
-    """A rule as a switch has it, but without timeouts, and without actions that this project never installs."""
+class OpenFlowChannel(Channel):
+    """Sends messages over a connection of os-ken's."""
 
-    rule: Rule
-    cookie: int
-    packets: int
+    datapath: Datapath
 
+    @property
+    @override
+    def dpid(self) -> int:
+        return self.datapath.id
 
-def add_rule(datapath: Datapath, rule: Rule, cookie: int) -> int:
-    """Sends a rule, which replaces one with the same priority and match without a gap; returns the transaction id."""
-    return _send(datapath, _flow_mod(datapath, rule, cookie, _ofp.OFPFC_ADD))
+    @override
+    def add_rule(self, rule: Rule, cookie: int) -> int:
+        return self._send(self._flow_mod(rule, cookie, _ofp.OFPFC_ADD))
 
+    @override
+    def delete_rule(self, rule: Rule) -> None:
+        self._send(self._flow_mod(rule, 0, _ofp.OFPFC_DELETE_STRICT))
 
-def delete_rule(datapath: Datapath, rule: Rule) -> None:
-    """Deletes the rule with this priority and match, if there is one."""
-    _send(datapath, _flow_mod(datapath, rule, 0, _ofp.OFPFC_DELETE_STRICT))
+    @override
+    def delete_all_but(self, cookie: int, sibling_bit: int) -> None:
+        # OpenFlow can match cookies that are equal under a mask, but not those that differ. A cookie that differs does
+        # so in at least one bit, so one deletion per bit finds them all, and never a rule with this cookie.
+        everything = Rule(0, (), None, table=_ofp.OFPTT_ALL)
+        for bit in (1 << i for i in range(_COOKIE_BITS)):
+            if bit == sibling_bit:
+                continue
+            # A lower bit is compared only in cookies that are not siblings.
+            condition = sibling_bit if bit < 1 << 48 else 0
+            other = (~cookie & bit) | (cookie & condition)
+            self._send(self._flow_mod(everything, other, _ofp.OFPFC_DELETE, bit | condition))
 
+    @override
+    def set_group(self, group: int, buckets: Iterable[Sequence[Action]]) -> None:
+        parts = [_parser.OFPBucket(1, _ofp.OFPP_ANY, _ofp.OFPG_ANY, actions=_actions(it)) for it in buckets]
+        self._send(_parser.OFPGroupMod(self.datapath, _ADD_OR_MODIFY, _ofp.OFPGT_SELECT, group, parts))
 
-def delete_all_but(datapath: Datapath, cookie: int, sibling_bit: int = 0) -> None:
-    """Deletes the rules in all tables that have another cookie.
+    @override
+    def send_barrier(self) -> int:
+        return self._send(_parser.OFPBarrierRequest(self.datapath))
 
-    OpenFlow can match cookies that are equal under a mask, but not those that differ. A cookie that differs does so in
-    at least one bit, so one deletion per bit finds them all, and never a rule with this cookie.
+    @override
+    def send_frame(self, in_port: int, frame: bytes, actions: Iterable[Action]) -> None:
+        self._send(_parser.OFPPacketOut(self.datapath, _ofp.OFP_NO_BUFFER, in_port, _actions(actions), frame))
 
-    Args:
-        sibling_bit: one of the upper 16 bits, or 0. Rules stay too if the upper 16 bits of their cookie differ from
-            `cookie` in exactly this bit.
-    """
-    everything = Rule(0, (), None, table=_ofp.OFPTT_ALL)
-    for bit in (1 << i for i in range(_COOKIE_BITS)):
-        if bit == sibling_bit:
-            continue
-        # A lower bit is compared only in cookies that are not siblings.
-        condition = sibling_bit if bit < 1 << 48 else 0
-        other = (~cookie & bit) | (cookie & condition)
-        _send(datapath, _flow_mod(datapath, everything, other, _ofp.OFPFC_DELETE, bit | condition))
+    @override
+    def request_rules(self, cookie: int, mask: int) -> None:
+        any_port, any_group, match = _ofp.OFPP_ANY, _ofp.OFPG_ANY, _parser.OFPMatch()
+        self._send(
+            _parser.OFPFlowStatsRequest(
+                self.datapath, 0, _ofp.OFPTT_ALL, any_port, any_group, cookie & mask, mask, match
+            )
+        )
 
+    @override
+    def request_port_counters(self) -> int:
+        return self._send(_parser.OFPPortStatsRequest(self.datapath, 0, _ofp.OFPP_ANY))
 
-def set_group(datapath: Datapath, group: int, buckets: Sequence[Sequence[Action]]) -> None:
-    """Creates or replaces a select group: the switch picks a bucket for each flow by a hash of its own."""
-    parts = [
-        _parser.OFPBucket(1, _ofp.OFPP_ANY, _ofp.OFPG_ANY, actions=list(map(_action, actions))) for actions in buckets
-    ]
-    _send(datapath, _parser.OFPGroupMod(datapath, _ADD_OR_MODIFY, _ofp.OFPGT_SELECT, group, parts))
+    @override
+    def request_ports(self) -> None:
+        self._send(_parser.OFPPortDescStatsRequest(self.datapath, 0))
 
+    def _send(self, message: Any) -> int:
+        self.datapath.send_msg(message)
+        return message.xid
 
-def send_barrier(datapath: Datapath) -> int:
-    """Asks the switch to reply when it has processed all earlier messages; returns the transaction id."""
-    return _send(datapath, _parser.OFPBarrierRequest(datapath))
-
-
-def send_frame(datapath: Datapath, in_port: int, frame: bytes, actions: Iterable[Action]) -> None:
-    """Makes a switch apply actions to a frame as if it had arrived at `in_port`, which may be CONTROLLER_PORT."""
-    message = _parser.OFPPacketOut(datapath, _ofp.OFP_NO_BUFFER, in_port, list(map(_action, actions)), frame)
-    _send(datapath, message)
-
-
-def request_rules(datapath: Datapath, cookie: int, mask: int) -> None:
-    """Requests all rules whose cookie equals this one under the mask."""
-    message = _parser.OFPFlowStatsRequest(
-        datapath, 0, _ofp.OFPTT_ALL, _ofp.OFPP_ANY, _ofp.OFPG_ANY, cookie & mask, mask, _parser.OFPMatch()
-    )
-    _send(datapath, message)
-
-
-def request_port_counters(datapath: Datapath) -> int:
-    """Requests the counters of all ports; returns the transaction's number, which the reply has, too."""
-    return _send(datapath, _parser.OFPPortStatsRequest(datapath, 0, _ofp.OFPP_ANY))
-
-
-def request_ports(datapath: Datapath) -> None:
-    """Requests a description of all ports, with the state of their cables."""
-    _send(datapath, _parser.OFPPortDescStatsRequest(datapath, 0))
-
-
-def parse_rules(message: Any) -> Iterator[StoredRule]:
-    """The rules in a reply to `request_rules`."""
-    for entry in message.body:
-        actions: list[Action] = []
-        goto = None
-        for instruction in entry.instructions:
-            if instruction.type == _ofp.OFPIT_GOTO_TABLE:
-                goto = instruction.table_id
-            elif instruction.type == _ofp.OFPIT_APPLY_ACTIONS:
-                actions += filter(None, map(_parse_action, instruction.actions))
-        match = tuple(entry.match.items())
-        rule = Rule(entry.priority, match, tuple(actions) or None, table=entry.table_id, goto=goto)
-        yield StoredRule(rule, entry.cookie, entry.packet_count)
+    def _flow_mod(self, rule: Rule, cookie: int, command: int, cookie_mask: int = 0) -> Any:
+        return _parser.OFPFlowMod(
+            self.datapath,
+            cookie=cookie,
+            cookie_mask=cookie_mask,
+            table_id=rule.table,
+            command=command,
+            idle_timeout=rule.idle_timeout_s,
+            hard_timeout=rule.hard_timeout_s,
+            priority=rule.priority,
+            out_port=_ofp.OFPP_ANY,
+            out_group=_ofp.OFPG_ANY,
+            flags=_ofp.OFPFF_SEND_FLOW_REM if rule.idle_timeout_s else 0,
+            match=_parser.OFPMatch(_ordered_fields=rule.match),  # os-ken's own order puts tcp_flags before ip_proto
+            instructions=list(_instructions(rule)),
+        )
 
 
-def is_port_up(port: Any) -> bool:
-    """Whether a port that a switch describes can carry frames: its cable is whole, and it is not disabled."""
+Report = tuple[Event, *tuple[Any, ...]]
+"""An event with its arguments."""
+
+
+def decode(message: Any, connection: SwitchConnection, now_s: float) -> Iterator[Report]:
+    """What a switch reports in a message; nothing in a frame too short for Ethernet, and nothing of reserved ports."""
+    match message:
+        case _parser.OFPPacketIn(data=frame) if len(frame) >= _ETHERNET_BYTES:
+            in_port, rule = message.match.get("in_port", 0), (message.table_id, message.cookie)
+            yield Event.PACKET_IN, PacketIn(connection, in_port, frame, message.total_len, *rule, now_s)
+        case _parser.OFPBarrierReply():
+            yield Event.CONFIRMED, connection, message.xid
+        case _parser.OFPErrorMsg():
+            error = f"OpenFlow error type {message.type}, code {message.code}"
+            yield Event.REFUSED, connection, message.xid, error
+        case _parser.OFPFlowRemoved(reason=_ofp.OFPRR_IDLE_TIMEOUT):
+            yield Event.RULE_EXPIRED, tuple(message.match.items())
+        case _parser.OFPFlowStatsReply():
+            is_last = not message.flags & _ofp.OFPMPF_REPLY_MORE
+            yield Event.RULES, connection, list(map(_stored_rule, message.body)), is_last, now_s
+        case _parser.OFPPortDescStatsReply():
+            for port in filter(_is_ordinary, message.body):
+                yield Event.PORT, connection, port.port_no, _is_up(port), now_s
+        case _parser.OFPPortStatus(desc=port) if _is_ordinary(port):
+            is_up = _is_up(port) and message.reason != _ofp.OFPPR_DELETE
+            yield Event.PORT, connection, port.port_no, is_up, now_s
+        case _parser.OFPPortStatsReply():
+            counters = [
+                PortCounters(it.port_no, it.tx_packets, it.rx_packets, it.tx_bytes, it.rx_bytes)
+                for it in filter(_is_ordinary, message.body)
+            ]
+            yield Event.COUNTERS, connection, message.xid, counters, now_s
+
+
+def _stored_rule(entry: Any) -> StoredRule:
+    actions: list[Action] = []
+    goto = None
+    for instruction in entry.instructions:
+        if instruction.type == _ofp.OFPIT_GOTO_TABLE:
+            goto = instruction.table_id
+        elif instruction.type == _ofp.OFPIT_APPLY_ACTIONS:
+            actions += filter(None, map(_parse_action, instruction.actions))
+    match = tuple(entry.match.items())
+    rule = Rule(entry.priority, match, tuple(actions) or None, table=entry.table_id, goto=goto)
+    return StoredRule(rule, entry.cookie, entry.packet_count)
+
+
+def _is_up(port: Any) -> bool:
+    """Whether a port can carry frames: its cable is whole, and it is not disabled."""
     return not (port.state & _ofp.OFPPS_LINK_DOWN or port.config & _ofp.OFPPC_PORT_DOWN)
 
 
-def is_ordinary_port(port: Any) -> bool:
+def _is_ordinary(port: Any) -> bool:
     """Whether a port has a cable, and is not one of OpenFlow's reserved ports."""
     return 1 <= port.port_no <= LARGEST_PORT
 
 
-def has_ingress(message: Any) -> bool:
-    """Whether a frame that a switch sends says at which ordinary port it entered."""
-    return 1 <= message.match.get("in_port", 0) <= LARGEST_PORT
-
-
-def _send(datapath: Datapath, message: Any) -> int:
-    datapath.send_msg(message)
-    return message.xid
-
-
-def _flow_mod(datapath: Datapath, rule: Rule, cookie: int, command: int, cookie_mask: int = 0) -> Any:
-    return _parser.OFPFlowMod(
-        datapath,
-        cookie=cookie,
-        cookie_mask=cookie_mask,
-        table_id=rule.table,
-        command=command,
-        idle_timeout=rule.idle_timeout_s,
-        hard_timeout=rule.hard_timeout_s,
-        priority=rule.priority,
-        out_port=_ofp.OFPP_ANY,
-        out_group=_ofp.OFPG_ANY,
-        flags=_ofp.OFPFF_SEND_FLOW_REM if rule.idle_timeout_s else 0,
-        match=_parser.OFPMatch(_ordered_fields=rule.match),  # os-ken's own order puts tcp_flags before ip_proto
-        instructions=list(_instructions(rule)),
-    )
-
-
 def _instructions(rule: Rule) -> Iterator[Any]:
     if rule.actions:
-        yield _parser.OFPInstructionActions(_ofp.OFPIT_APPLY_ACTIONS, list(map(_action, rule.actions)))
+        yield _parser.OFPInstructionActions(_ofp.OFPIT_APPLY_ACTIONS, _actions(rule.actions))
     if rule.goto is not None:
         yield _parser.OFPInstructionGotoTable(rule.goto)
+
+
+def _actions(actions: Iterable[Action]) -> list[Any]:
+    return list(map(_action, actions))
 
 
 def _action(action: Action) -> Any:

@@ -110,6 +110,15 @@ class Rule:
         return self.action if isinstance(self.action, tuple) else (self.action,)
 
 
+@dataclass(frozen=True)
+class StoredRule:
+    """A rule as a switch has it, but without timeouts, and without actions that this project never installs."""
+
+    rule: Rule
+    cookie: int
+    packets: int
+
+
 def rule_key(rule: Rule) -> tuple[int, int, frozenset[tuple[str, MatchValue]]]:
     """What identifies a rule in its switch. A rule with the same key replaces it; the order of the match is ignored."""
     return rule.table, rule.priority, frozenset(rule.match)

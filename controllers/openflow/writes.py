@@ -7,9 +7,8 @@ begins. Nothing here blocks: the caller is called back at the end.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from controllers.openflow.library import Datapath
-from controllers.openflow.messages import add_rule, delete_rule, send_barrier
 from controllers.openflow.steering_rules import SwitchRule
+from controllers.openflow.switches import SwitchConnection, Switches
 
 Done = Callable[[bool], None]
 
@@ -25,25 +24,25 @@ class _Write:
 
 
 @dataclass
-class _Channel:
+class _Unconfirmed:
     """What a switch has been sent and has not confirmed yet, by transaction id."""
 
     barriers: dict[int, tuple[_Write, list[int]]] = field(default_factory=dict)
     rules: dict[int, _Write] = field(default_factory=dict)
 
 
+@dataclass
 class Writer:
-    """Writes rules to switches, which `datapath_of` finds by name if they are connected.
+    """Writes rules to connected switches.
 
     Attributes:
-        sent, refused: rules so far.
+        sent, refused: number of rules so far.
     """
 
-    def __init__(self, datapath_of: Callable[[str], Datapath | None]) -> None:
-        self.sent = 0
-        self.refused = 0
-        self._datapath_of = datapath_of
-        self._channels: dict[Datapath, _Channel] = {}
+    switches: Switches
+    sent: int = 0
+    refused: int = 0
+    _unconfirmed: dict[SwitchConnection, _Unconfirmed] = field(default_factory=dict)
 
     def write(self, stages: Iterable[Sequence[SwitchRule]], done: Done) -> None:
         """Writes rules, stage after stage.
@@ -55,35 +54,35 @@ class Writer:
 
     def delete(self, rule: SwitchRule) -> None:
         """Deletes a rule, if its switch is connected."""
-        if (datapath := self._datapath_of(rule.switch)) is not None:
-            delete_rule(datapath, rule.rule)
+        if (connection := self.switches.by_name.get(rule.switch)) is not None:
+            connection.channel.delete_rule(rule.rule)
 
-    def on_barrier(self, datapath: Datapath, xid: int) -> None:
+    def on_confirmed(self, connection: SwitchConnection, xid: int) -> None:
         """Handles a switch's reply to a barrier: it has processed all that was sent before."""
-        channel = self._channels.get(datapath)
-        if channel is None or xid not in channel.barriers:
+        unconfirmed = self._unconfirmed.get(connection)
+        if unconfirmed is None or xid not in unconfirmed.barriers:
             return
-        write, rules = channel.barriers.pop(xid)
+        write, rules = unconfirmed.barriers.pop(xid)
         for rule in rules:
-            channel.rules.pop(rule, None)
+            unconfirmed.rules.pop(rule, None)
         write.waiting -= 1
         if not write.failed and write.waiting == 0:
             self._send_stage(write)
 
-    def on_error(self, datapath: Datapath, xid: int) -> bool:
-        """Handles a switch's refusal of a message; returns whether the message was a rule of a write."""
-        channel = self._channels.get(datapath)
-        write = channel.rules.pop(xid, None) if channel else None
+    def on_refused(self, connection: SwitchConnection, xid: int, _error: str) -> bool:
+        """Takes the refusal of a rule of a write: only this write fails."""
+        unconfirmed = self._unconfirmed.get(connection)
+        write = unconfirmed.rules.pop(xid, None) if unconfirmed else None
         if write is None:
             return False
         self.refused += 1
         self._fail(write)
         return True
 
-    def on_disconnect(self, datapath: Datapath) -> None:
+    def on_disconnect(self, connection: SwitchConnection) -> None:
         """Fails the writes that the switch has not confirmed: it will not answer any more."""
-        channel = self._channels.pop(datapath, _Channel())
-        for write, _rules in channel.barriers.values():
+        unconfirmed = self._unconfirmed.pop(connection, _Unconfirmed())
+        for write, _rules in unconfirmed.barriers.values():
             self._fail(write)
 
     def _send_stage(self, write: _Write) -> None:
@@ -93,17 +92,16 @@ class Writer:
         by_switch: dict[str, list[SwitchRule]] = {}
         for rule in write.stages.pop(0):
             by_switch.setdefault(rule.switch, []).append(rule)
-        datapaths = {name: self._datapath_of(name) for name in by_switch}
-        if None in datapaths.values():
+        if not by_switch.keys() <= self.switches.by_name.keys():
             self._fail(write)
             return
         write.waiting = len(by_switch)
         for name, rules in by_switch.items():
-            datapath = datapaths[name]
-            channel = self._channels.setdefault(datapath, _Channel())
-            xids = [add_rule(datapath, rule.rule, rule.cookie) for rule in rules]
-            channel.rules |= dict.fromkeys(xids, write)
-            channel.barriers[send_barrier(datapath)] = write, xids
+            connection = self.switches.by_name[name]
+            unconfirmed = self._unconfirmed.setdefault(connection, _Unconfirmed())
+            xids = [connection.channel.add_rule(rule.rule, rule.cookie) for rule in rules]
+            unconfirmed.rules |= dict.fromkeys(xids, write)
+            unconfirmed.barriers[connection.channel.send_barrier()] = write, xids
             self.sent += len(rules)
 
     @staticmethod

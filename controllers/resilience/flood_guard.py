@@ -1,15 +1,21 @@
 """Flood guards: limit how many frames of one kind a port may send to the controller, and mute ports that send more."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from controllers.network.description import SwitchPort
+from controllers.openflow.event_table import PacketIn
 from controllers.openflow.rules import Rule
+from controllers.output import warn
 from controllers.subflows.connection_records import Counters
 
 MuteRules = Callable[[int, int], tuple[Rule, ...]]
 """Returns the rules that mute a port, given by its number, for so many seconds."""
 
+_MUTE_S = 5
 
+
+@dataclass
 class FloodGuard:
     """A token bucket per port, for one kind of frames.
 
@@ -23,32 +29,34 @@ class FloodGuard:
         muted: how often a port has been muted.
     """
 
-    def __init__(
-        self, rate_per_s: float, burst: int, counters: Counters, *, mute_s: int, mute_rules: MuteRules, complaint: str
-    ) -> None:
-        self.complaint = f"{complaint}: ignored for {mute_s} s"
-        self.muted = 0
-        self._rate_per_s = rate_per_s
-        self._burst = float(burst)
-        self._counters = counters
-        self._mute_s = mute_s
-        self._mute_rules = mute_rules
-        self._buckets: dict[SwitchPort, tuple[float, float]] = {}
-        self._muted_until: dict[SwitchPort, float] = {}
+    rate_per_s: float
+    burst: int
+    counters: Counters
+    mute_rules: MuteRules
+    complaint: str
+    muted: int = 0
+    _buckets: dict[SwitchPort, tuple[float, float]] = field(default_factory=dict)
+    _muted_until: dict[SwitchPort, float] = field(default_factory=dict)
 
-    def admits(self, ingress: SwitchPort, now_s: float) -> bool:
-        """Whether the controller should handle a frame from this port; if so, the frame takes a token."""
-        tokens, since_s = self._buckets.get(ingress, (self._burst, now_s))
-        tokens = min(self._burst, tokens + (now_s - since_s) * self._rate_per_s)
-        admitted = tokens >= 1
-        self._buckets[ingress] = (tokens - admitted, now_s)
-        self._counters.rate_limited += not admitted
-        return admitted
+    def admits(self, packet: PacketIn) -> bool:
+        """Whether a frame may be handled: if so, it takes a token; if not, its port is muted for a while."""
+        at, now_s = packet.ingress, packet.now_s
+        tokens, since_s = self._buckets.get(at, (self.burst, now_s))
+        tokens = min(self.burst, tokens + (now_s - since_s) * self.rate_per_s)
+        is_admitted = tokens >= 1
+        self._buckets[at] = (tokens - is_admitted, now_s)
+        if not is_admitted:
+            self.counters.rate_limited += 1
+            self._mute(packet)
+        return is_admitted
 
-    def mute(self, ingress: SwitchPort, now_s: float) -> tuple[Rule, ...]:
-        """The rules that mute a port; empty if it is still muted."""
-        if self._muted_until.get(ingress, now_s) > now_s:
-            return ()
-        self._muted_until[ingress] = now_s + self._mute_s
+    def _mute(self, packet: PacketIn) -> None:
+        """Mutes the port of a frame, unless it is still muted."""
+        at, now_s = packet.ingress, packet.now_s
+        if self._muted_until.get(at, now_s) > now_s:
+            return
+        self._muted_until[at] = now_s + _MUTE_S
         self.muted += 1
-        return self._mute_rules(ingress.port, self._mute_s)
+        warn(f"{at} {self.complaint}: ignored for {_MUTE_S} s")
+        for rule in self.mute_rules(at.port, _MUTE_S):
+            packet.connection.channel.add_rule(rule, packet.connection.cookie)

@@ -9,8 +9,7 @@ from controllers.network.description import LARGEST_PORT
 from controllers.network.paths import Hop, Path, Topology
 from controllers.openflow.cookies import FlowCookie, RuleKind, path_number
 from controllers.openflow.labels import INTERFACE_MASK, Labels
-from controllers.openflow.messages import StoredRule
-from controllers.openflow.rules import Action, Output, SetDestination, rule_key
+from controllers.openflow.rules import Action, Output, SetDestination, StoredRule, rule_key
 from controllers.openflow.steering_rules import SwitchRule, Table, flow_of_match
 from controllers.packets.segments import FlowKey
 from controllers.subflows.connection_records import State, Subflow
@@ -51,34 +50,33 @@ class StateRecovery:
         lost: flows that could not be recovered: their rules are deleted, and they take the shortest path.
     """
 
-    def __init__(self, flows: Flows, topology: Topology, writer: RuleWriter, expected: Collection[str] | None) -> None:
+    def __init__(self, flows: Flows, writer: RuleWriter, expected: Collection[str] | None) -> None:
         self.is_complete = False
         self.restored = 0
         self.lost = 0
         self._flows = flows
-        self._topology = topology
         self._writer = writer
         self._expected = expected
         self._stored: dict[str, Sequence[StoredRule]] = {}
         self._deadline_s: float | None = None
 
-    def on_rules(self, switch: str, rules: Sequence[StoredRule], labels: Labels, now_s: float) -> None:
+    def on_rules(self, switch: str, rules: Sequence[StoredRule], now_s: float) -> None:
         """Takes all of a switch's rules of steering."""
         self._stored[switch] = rules
         if self._deadline_s is None:
             self._deadline_s = now_s + SWITCH_TIMEOUT_S
         has_all = self._expected is not None and self._stored.keys() >= set(self._expected)
         if self.is_complete or has_all:
-            self._recover(labels, now_s)
+            self._recover(now_s)
 
-    def tick(self, labels: Labels, now_s: float) -> None:
+    def tick(self, now_s: float) -> None:
         """Stops waiting for switches that have not connected in time. To be called regularly."""
         if not self.is_complete and self._deadline_s is not None and now_s > self._deadline_s:
-            self._recover(labels, now_s)
+            self._recover(now_s)
 
-    def _recover(self, labels: Labels, now_s: float) -> None:
+    def _recover(self, now_s: float) -> None:
         stored, self._stored = self._stored, {}
-        directions = list(stored_flows(stored, self._topology, labels))
+        directions = list(stored_flows(stored, self._flows.topology, self._flows.placements.labels))
         for it in directions:  # all path numbers first, so that none of them is given to another path
             if it.path is not None and it.number is not None:
                 self._flows.placements.paths.restore(it.path, it.number)

@@ -11,18 +11,17 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controllers.network.description import Interface, Network, SwitchPort
+from controllers.network.description import Interface, SwitchPort
 from controllers.network.hosts import KnownHosts
 from controllers.network.paths import Edge, Path, Topology
 from controllers.openflow.cookies import FlowCookie, RuleKind
-from controllers.openflow.labels import InterfaceNumbers, Labels
 from controllers.openflow.rules import Action
 from controllers.openflow.steering_rules import IDLE_CONNECTION_S
 from controllers.packets.mptcp_options import MptcpOptions, parse_options
 from controllers.packets.segments import FIN, RST, FlowKey, Segment
 from controllers.subflows.connection_records import Connection, State, Subflow, SynKind
 from controllers.subflows.connections import ConnectionTable
-from controllers.subflows.placements import Placement, Placements, RuleWriter
+from controllers.subflows.placements import Placement, Placements
 from controllers.subflows.policies import PathRequest, Policy
 
 SHOWN_AFTER_S = 2.0
@@ -77,23 +76,25 @@ class Flows:
             in the whole network.
     """
 
-    def __init__(self, topology: Topology, policy: Policy, writer: RuleWriter, *, knows_hosts: bool = True) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        policy: Policy,
+        placements: Placements,
+        *,
+        knows_hosts: bool = True,
+    ) -> None:
         self.topology = topology
         self.policy = policy
         self.hosts = KnownHosts()
         self.table = ConnectionTable(host_of=self.hosts.name_at) if knows_hosts else ConnectionTable()
-        self.placements = Placements(writer)
+        self.placements = placements
         self.outcomes: Counter[Outcome] = Counter()
         self._knows_hosts = knows_hosts
         self._pending_joins = _PendingJoins(self._knows_token)
         self._recent = _RecentFlows()
         self._finished: dict[FlowKey, set[FlowKey]] = {}
         self._packets: dict[FlowKey, tuple[int, float]] = {}
-
-    def use(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
-        """Uses the hosts of this network from now on."""
-        self.hosts.use(network)
-        self.placements.use(labels, interfaces)
 
     def on_syn(self, segment: Segment, ingress: SwitchPort, release: Release, now_s: float) -> None:
         """Takes a SYN that a switch holds. `release` is called once: now, or when the flow's rules are in place."""

@@ -57,18 +57,14 @@ class Placements:
         by_flow: the placements, by flow in the direction of its SYN.
     """
 
-    def __init__(self, writer: RuleWriter) -> None:
+    def __init__(self, writer: RuleWriter, labels: Labels, interfaces: InterfaceNumbers) -> None:
         self.paths: Numbers[Path] = Numbers()
         self.by_flow: dict[FlowKey, Placement] = {}
+        self.labels = labels
+        self.interfaces = interfaces
         self._writer = writer
-        self._labels = Labels()
-        self._interfaces: InterfaceNumbers = Numbers()
         self._written: set[int] = set()
         self._lingering: deque[tuple[float, Placement]] = deque()
-
-    def use(self, labels: Labels, interfaces: InterfaceNumbers) -> None:
-        """Uses these labels and numbers of interfaces from now on."""
-        self._labels, self._interfaces = labels, interfaces
 
     def place(self, flow: FlowKey, path: Path, source: Interface, target: Interface, cookie: FlowCookie) -> Placement:
         """Sets the path of a flow, which may have another one; writes nothing."""
@@ -130,7 +126,7 @@ class Placements:
     def rules_of(self, switch: str) -> Iterator[SwitchRule]:
         """All rules of flows and their paths that a switch must have now."""
         for number in {number for placement in self.by_flow.values() for number in placement.numbers}:
-            yield from (it for it in path_rules(self._path(number), number, self._labels) if it.switch == switch)
+            yield from (it for it in path_rules(self._path(number), number, self.labels) if it.switch == switch)
         for placement in self.by_flow.values():
             yield from (it for it in placement.rules if it.switch == switch)
 
@@ -142,7 +138,7 @@ class Placements:
 
     def _direction(self, flow: FlowKey, source: Interface, target: Interface, path: Path) -> Direction:
         number = self.paths.number(path)
-        label = self._labels.label(number, self._interfaces.number(target.mac))
+        label = self.labels.label(number, self.interfaces.number(target.mac))
         return Direction(flow, source, target, path, number, label)
 
     def _path_rules(self, placement: Placement, new: set[int]) -> Iterator[SwitchRule]:
@@ -150,7 +146,7 @@ class Placements:
         for it in (placement.reverse, placement.forward):
             if it.number not in self._written and it.number not in new:
                 new.add(it.number)
-                yield from path_rules(it.path, it.number, self._labels)
+                yield from path_rules(it.path, it.number, self.labels)
 
     def _free_path_numbers(self) -> None:
         """Forgets unused paths when there are very many, as in a topology that changes again and again."""
@@ -158,7 +154,7 @@ class Placements:
             return
         placements = (*self.by_flow.values(), *(placement for _, placement in self._lingering))
         used = {number for placement in placements for number in placement.numbers}
-        rules = {number: path_rules(self._path(number), number, self._labels) for number in self._written - used}
+        rules = {number: path_rules(self._path(number), number, self.labels) for number in self._written - used}
         for number in self.paths.forget_all_but(used):
             self._written.discard(number)
             for rule in rules.get(number, ()):

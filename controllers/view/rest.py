@@ -18,6 +18,7 @@ from typing import Any
 from controllers.addresses import format_address, is_local, parse_loopback
 from controllers.metrics import CONTENT_TYPE
 from controllers.openflow.library import listen, serve_http
+from controllers.output import announce
 from controllers.view.state import ControllerState
 
 _MAX_REQUEST_LINE = 4096
@@ -36,23 +37,23 @@ Pages = Mapping[str, Callable[[], Page]]
 """For each path a function that makes the response."""
 
 
-def view_pages(state: Callable[[], ControllerState], metrics: Callable[[], bytes]) -> Pages:
-    """The pages of the view, made of the present state."""
+def view_pages(state: ControllerState, metrics: Callable[[], bytes]) -> Pages:
+    """The pages of the view; each shows the present state."""
 
     def health() -> Page:
-        value = state().health_json()
+        value = state.health_json()
         return json_page(value, available=value["ready"])
 
     return {
-        "/connections": lambda: json_page(state().connections_json()),
-        "/topology": lambda: json_page(state().topology_json()),
+        "/connections": lambda: json_page(state.connections_json()),
+        "/topology": lambda: json_page(state.topology_json()),
         "/health": health,
         "/metrics": lambda: Page(metrics(), CONTENT_TYPE),
     }
 
 
-def serve_pages(pages: Pages, addresses: Iterable[str]) -> list[str]:
-    """Serves pages in the background, at `127.0.0.1:8653`, `[::1]:0` or `unix:/path`; returns the URLs.
+def serve_pages(pages: Pages, addresses: Iterable[str]) -> None:
+    """Serves pages in the background, at `127.0.0.1:8653`, `[::1]:0` or `unix:/path`; announces the URLs.
 
     Raises:
         UsageError: an address cannot be parsed, is not loopback, or is in use; then nothing is served.
@@ -60,7 +61,7 @@ def serve_pages(pages: Pages, addresses: Iterable[str]) -> list[str]:
     servers = [listen(*address) for address in map(parse_address, addresses)]
     for server in servers:
         serve_http(server, partial(_respond, pages), _MAX_REQUEST_LINE)
-    return [_url(server.getsockname()) for server in servers]
+        announce(f"view at {_url(server.getsockname())}")
 
 
 def parse_address(text: str) -> tuple[str, int]:

@@ -10,8 +10,7 @@ from prometheus_client.core import Metric
 
 from controllers.forwarding.link_probes import Prober
 from controllers.metrics import counter, gauge
-from controllers.network.description import Network
-from controllers.network.paths import Topology
+from controllers.openflow.switches import Switches
 from controllers.openflow.writes import Writer
 from controllers.resilience.flood_guard import FloodGuard
 from controllers.resilience.state_recovery import StateRecovery
@@ -22,13 +21,10 @@ from controllers.subflows.rerouting import Move
 
 @dataclass(frozen=True)
 class ControllerState:
-    """The parts of a controller that the view shows; the network is the one described or discovered."""
+    """The parts of a controller that the view shows."""
 
-    policy: str
-    network: Network
-    connected: Collection[str]
+    switches: Switches
     flows: Flows
-    topology: Topology
     recovery: StateRecovery
     writer: Writer
     prober: Prober
@@ -38,7 +34,7 @@ class ControllerState:
     def connections_json(self) -> dict[str, Any]:
         """All connections with their subflows and paths."""
         return {
-            "policy": self.policy,
+            "policy": self.flows.policy.name,
             "connections": [self._connection(it) for it in self.flows.table.connections()],
             "counters": asdict(self.flows.table.counters),
             "syns": self.flows.outcomes,
@@ -49,8 +45,10 @@ class ControllerState:
         """Switches, hosts and links, each link with its load and its number of flows, and the latest moves."""
         flows_on = self.flows.placements.flows_on
         return {
-            "switches": [{**asdict(it), "connected": it.name in self.connected} for it in self.network.switches],
-            "hosts": [asdict(host) for host in self.network.hosts],
+            "switches": [
+                {**asdict(it), "connected": it.name in self.switches.by_name} for it in self.switches.network.switches
+            ],
+            "hosts": [asdict(host) for host in self.switches.network.hosts],
             "links": [
                 {
                     **state.edge._asdict(),
@@ -59,14 +57,15 @@ class ControllerState:
                     "capacity_bps": state.capacity_bps,
                     "flows": len(flows_on(state.edge)),
                 }
-                for state in self.topology.states
+                for state in self.flows.topology.states
             ],
             "moves": [asdict(move) for move in self.moves],
         }
 
     def health_json(self) -> dict[str, Any]:
         """Whether all switches are connected, and the state that they had before has been recovered."""
-        missing = [switch.name for switch in self.network.switches if switch.name not in self.connected]
+        names = (switch.name for switch in self.switches.network.switches)
+        missing = [name for name in names if name not in self.switches.by_name]
         ready = self.recovery.is_complete and not missing
         return {"ready": ready, "missing_switches": missing, "links_down": self._links_down()}
 
@@ -90,7 +89,7 @@ class ControllerState:
         yield counter("ports_quietened", "Ports that were ignored for a while", muted)
 
     def _links_down(self) -> int:
-        return sum(not state.up for state in self.topology.states)
+        return sum(not state.up for state in self.flows.topology.states)
 
     def _connection(self, connection: Connection) -> dict[str, Any]:
         return {

@@ -9,8 +9,8 @@ rule is for two addresses, as there, or for one TCP connection.
 import sys
 from typing import Any
 
-from controllers.openflow.library import MAIN_DISPATCHER, Datapath, OpenFlowApp, events, serve, set_ev_cls
-from controllers.openflow.messages import add_rule, send_frame
+from controllers.openflow.library import MAIN_DISPATCHER, OpenFlowApp, events, serve, set_ev_cls
+from controllers.openflow.messages import OpenFlowChannel
 from controllers.openflow.rules import WHOLE_FRAME, Match, Output, Rule, ToController
 from controllers.openflow.steering_rules import flow_match
 from controllers.packets.checksums import complete_tcp_checksum
@@ -34,25 +34,25 @@ class LearningSwitch(OpenFlowApp):
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     def on_connect(self, event: events.EventOFPStateChange) -> None:
-        add_rule(event.datapath, Rule(0, (), ToController(WHOLE_FRAME)), 0)
+        OpenFlowChannel(event.datapath).add_rule(Rule(0, (), ToController(WHOLE_FRAME)), 0)
 
     @set_ev_cls(events.EventOFPPacketIn, MAIN_DISPATCHER)
     def on_frame(self, event: events.EventOFPPacketIn) -> None:
         """An unknown destination, or a new connection."""
-        datapath, frame, port = event.msg.datapath, event.msg.data, event.msg.match["in_port"]
+        channel, frame, port = OpenFlowChannel(event.msg.datapath), event.msg.data, event.msg.match["in_port"]
         target, source = frame[:6].hex(":"), frame[6:12].hex(":")
-        self._ports[datapath.id, source] = port
-        out = self._ports.get((datapath.id, target), FLOOD)
+        self._ports[channel.dpid, source] = port
+        out = self._ports.get((channel.dpid, target), FLOOD)
         if out != FLOOD:
-            self._add_rule(datapath, frame, (("in_port", port), ("eth_dst", target), ("eth_src", source)), out)
-        send_frame(datapath, port, complete_tcp_checksum(frame), (Output(out),))
+            self._add_rule(channel, frame, (("in_port", port), ("eth_dst", target), ("eth_src", source)), out)
+        channel.send_frame(port, complete_tcp_checksum(frame), (Output(out),))
 
-    def _add_rule(self, datapath: Datapath, frame: bytes, addresses: Match, out: int) -> None:
+    def _add_rule(self, channel: OpenFlowChannel, frame: bytes, addresses: Match, out: int) -> None:
         if not self._per_connection:
-            add_rule(datapath, Rule(1, addresses, Output(out)), 0)
+            channel.add_rule(Rule(1, addresses, Output(out)), 0)
         elif (segment := parse_segment(frame)) is not None:
             match = (*addresses, *flow_match(segment.flow))
-            add_rule(datapath, Rule(1, match, Output(out), idle_timeout_s=_IDLE_S), 0)
+            channel.add_rule(Rule(1, match, Output(out), idle_timeout_s=_IDLE_S), 0)
 
 
 if __name__ == "__main__":

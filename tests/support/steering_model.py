@@ -4,11 +4,11 @@ from controllers.network.description import Host, Interface, Link, Network, Swit
 from controllers.network.paths import Topology
 from controllers.openflow.cookies import PREFIX, PREFIX_MASK
 from controllers.openflow.labels import InterfaceNumbers, Labels, interface_numbers
-from controllers.openflow.messages import StoredRule
-from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, ToController, rule_key
+from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, StoredRule, ToController, rule_key
 from controllers.openflow.steering_rules import SwitchRule, Table, base_rules, hold_rules
 from controllers.packets.segments import ACK, SYN, FlowKey, Segment
 from controllers.subflows.flows import Flows
+from controllers.subflows.placements import Placements
 from controllers.subflows.policies import policy_named
 
 MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
@@ -114,8 +114,9 @@ def follow(network: Network, switches: Switches, source: Interface, frame: dict)
 def made(network: Network, policy: str = "disjoint", switches: Switches | None = None) -> tuple[Switches, Flows]:
     labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), interface_numbers(network)
     switches = switches or Switches(network, labels, interfaces)
-    flows = Flows(Topology.from_network(network), policy_named(policy), switches)
-    flows.use(network, labels, interfaces)
+    placements = Placements(switches, labels, interfaces)
+    flows = Flows(Topology.from_network(network), policy_named(policy), placements)
+    flows.hosts.on_network(network)
     return switches, flows
 
 

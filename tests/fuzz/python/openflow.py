@@ -13,14 +13,15 @@ from typing import Any
 from os_ken.controller import handler, ofp_event
 from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3
 
-from controllers.discovery.app import DiscoveringSteeringApp
+from controllers.app import ControllerApp
 from controllers.network.description import Network
+from controllers.openflow.event_table import Event
 from controllers.openflow.labels import Labels, interface_numbers
-from controllers.openflow.library import MAIN_DISPATCHER, events, ofproto_v1_3_parser
-from controllers.openflow.messages import add_rule
+from controllers.openflow.library import MAIN_DISPATCHER, EventTick, events, ofproto_v1_3_parser
+from controllers.openflow.messages import OpenFlowChannel
 from controllers.openflow.steering_rules import base_rules, hold_rules
 from controllers.settings import Settings
-from controllers.steering_app import SteeringApp
+from controllers.steering_managers import steering_table
 from tests.fuzz.mutation import vary_bytes
 from tests.fuzz.python.frames import originals as frames
 from tests.fuzz.python.networks import NETWORK
@@ -64,12 +65,13 @@ def read(data: bytes) -> None:
             app.on_connect(events.EventOFPStateChange(datapath))
         for dpid, message in unpack(data[1:]):
             _take(app, switches.get(dpid, switches[1]), message)
-        app.metrics.text()
-        for task in ("housekeeping", "lease", "audit"):
-            app.on_tick(type("Tick", (), {"task": task}))
+        (serve,) = app.table.rows[Event.STARTED]
+        serve.args[0]["/metrics"]()
+        for _period_s, steps in app.table.tasks:
+            app.on_tick(EventTick(steps))
 
 
-def _take(app: SteeringApp, datapath: _Datapath, data: bytes) -> None:
+def _take(app: ControllerApp, datapath: _Datapath, data: bytes) -> None:
     try:
         version, kind, _length, number = _HEADER.unpack_from(data)
         parsed = ofproto_parser.msg(datapath, ofproto_v1_3.OFP_VERSION, kind, len(data), number, data)
@@ -82,9 +84,9 @@ def _take(app: SteeringApp, datapath: _Datapath, data: bytes) -> None:
         handle(event)
 
 
-def _application(*, is_described: bool) -> SteeringApp:
+def _application(*, is_described: bool) -> ControllerApp:
     settings = Settings(policy="disjoint", rest=())
-    app = SteeringApp(network=NETWORK, settings=settings) if is_described else DiscoveringSteeringApp(settings=settings)
+    app = ControllerApp(table=steering_table(settings, NETWORK if is_described else None))
     handler.register_instance(app)
     return app
 
@@ -134,7 +136,7 @@ def _rules(network: Network) -> list[Any]:
     labels = Labels.for_hosts(it.mac for it in network.interfaces)
     base = base_rules(network, network, network.switches[0], labels, interface_numbers(network), learning=True)
     for rule in (*base, *hold_rules()):
-        add_rule(datapath, rule, 5)
+        OpenFlowChannel(datapath).add_rule(rule, 5)
     return datapath.sent
 
 

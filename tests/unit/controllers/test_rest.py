@@ -23,7 +23,7 @@ pages = {
     "/health": lambda: json_page({"ready": False}, available=False),
     "/metrics": lambda: Page(b"flightpath_subflows 2.0"),
 }
-print(*serve_pages(pages, sys.argv[1:]), flush=True)
+serve_pages(pages, sys.argv[1:])
 eventlet.sleep(60)
 """
 
@@ -57,8 +57,8 @@ def served():
     argv = [sys.executable, "-c", SERVER, "127.0.0.1:0"]
     process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
-        place = process.stdout.readline().strip()
-        connection = http.client.HTTPConnection(place.removeprefix("http://"), timeout=10)
+        address = process.stdout.readline().strip().removeprefix("view at http://")
+        connection = http.client.HTTPConnection(address, timeout=10)
         yield connection
         connection.close()
     finally:

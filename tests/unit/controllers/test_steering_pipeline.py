@@ -157,11 +157,10 @@ def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent
 def taken_over(switches: Switches) -> tuple[Flows, StateRecovery]:
     """What a controller knows that begins with these switches."""
     _, flows = made(FABRIC, switches=switches)
-    recovery = StateRecovery(flows, flows.topology, switches, list(switches.tables))
-    labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
+    recovery = StateRecovery(flows, switches, list(switches.tables))
     for switch, rules in switches.stored().items():
         assert not recovery.is_complete
-        recovery.on_rules(switch, rules, labels, 0.0)
+        recovery.on_rules(switch, rules, 0.0)
     assert recovery.is_complete
     return flows, recovery
 

@@ -16,8 +16,7 @@ from controllers.openflow.cookies import (
     path_number,
 )
 from controllers.openflow.labels import INTERFACE_MASK, LARGEST_NUMBER, Labels, Numbers, interface_numbers
-from controllers.openflow.messages import StoredRule
-from controllers.openflow.rules import COOKIE_PREFIX, Output
+from controllers.openflow.rules import COOKIE_PREFIX, Output, StoredRule
 from controllers.openflow.steering_rules import base_rules
 from controllers.resilience.state_recovery import stored_hosts
 from tests.support.steering_model import FABRIC, H1, H3

@@ -17,8 +17,8 @@ def loaded_by(code: str) -> set[str]:
 
 
 OS_KEN = "import os; os.environ['EVENTLET_NO_GREENDNS'] = 'yes'; import os_ken.controller.ofp_handler"
-FORWARDING = "import controllers.__main__, controllers.forwarding.forwarding"
-STEERING = "import controllers.__main__, controllers.settings, controllers.steering_app"
+FORWARDING = "import controllers.__main__, controllers.app"
+STEERING = "import controllers.__main__, controllers.app, controllers.steering_managers"
 SCENARIOS = (
     "from execution import guest_side; from experiments import catalogue\n"
     "found = [*map(catalogue.find, catalogue.names())];"
@@ -31,7 +31,7 @@ def test_a_controller_that_only_forwards_loads_os_ken_and_of_its_own_only_forwar
     libraries = {name.partition(".")[0] for name in added} - sys.stdlib_module_names - {"controllers", "flightpath"}
     assert libraries == set(), f"{libraries} are loaded, and the start of each network waits for them"
     packages = {name.split(".")[1] for name in added if name.startswith("controllers.")}
-    assert packages <= {"__main__", "addresses", "forwarding", "network", "openflow", "parent_death"}
+    assert packages <= {"__main__", "addresses", "app", "forwarding", "network", "openflow", "output", "parent_death"}
 
 
 def test_a_module_is_loaded_with_its_first_use():

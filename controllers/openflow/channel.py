@@ -1,0 +1,49 @@
+"""The channel to a switch: what managers send through it. Their tests use one in memory, without a switch or os-ken."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from controllers.openflow.rules import Action, Rule
+
+CONTROLLER_PORT = 0xFFFFFFFD
+"""OFPP_CONTROLLER: the ingress port of frames that the controller sends by itself."""
+
+
+class Channel(Protocol):
+    """Sends OpenFlow messages to one switch; equal channels are the same connection."""
+
+    @property
+    def dpid(self) -> int:
+        """The switch's datapath id."""
+
+    def add_rule(self, rule: Rule, cookie: int) -> int:
+        """Sends a rule; returns the transaction id. It replaces one with the same priority and match without a gap."""
+
+    def delete_rule(self, rule: Rule) -> None:
+        """Deletes the rule with this priority and match, if there is one."""
+
+    def delete_all_but(self, cookie: int, sibling_bit: int) -> None:
+        """Deletes the rules in all tables that have another cookie.
+
+        Args:
+            sibling_bit: one of the upper 16 bits, or 0. Rules stay too if the upper 16 bits of their cookie differ from
+                `cookie` in exactly this bit.
+        """
+
+    def set_group(self, group: int, buckets: Iterable[Sequence[Action]]) -> None:
+        """Creates or replaces a select group: the switch picks a bucket for each flow by a hash of its own."""
+
+    def send_barrier(self) -> int:
+        """Requests a reply when the switch has processed all earlier messages; returns the transaction id."""
+
+    def send_frame(self, in_port: int, frame: bytes, actions: Iterable[Action]) -> None:
+        """Makes the switch apply actions to a frame as if it had arrived at a port, or from `CONTROLLER_PORT`."""
+
+    def request_rules(self, cookie: int, mask: int) -> None:
+        """Requests all rules whose cookie equals this one under the mask."""
+
+    def request_port_counters(self) -> int:
+        """Requests the counters of all ports; returns the transaction id."""
+
+    def request_ports(self) -> None:
+        """Requests a description of all ports, with the state of their cables."""
