@@ -5,14 +5,7 @@ from typing import Any
 
 from controllers.forwarding.rule_manager import RuleRefused
 from controllers.openflow.event_table import Event, EventTable
-from controllers.openflow.library import (
-    DEAD_DISPATCHER,
-    MAIN_DISPATCHER,
-    EventTick,
-    OpenFlowApp,
-    events,
-    set_ev_cls,
-)
+from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, EventTick, OpenFlowApp, events, set_ev_cls
 from controllers.openflow.messages import OpenFlowChannel, decode
 from flightpath.overrides import override
 

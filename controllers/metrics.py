@@ -1,13 +1,10 @@
 """Metrics of steering for Prometheus."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-
-from flightpath.overrides import override
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -17,13 +14,15 @@ _LATENCIES_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.
 _MOVES_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
 
-class Metrics(Collector):
-    """The metrics of one controller; `collect` returns, at each scrape, those that are counted elsewhere."""
+class Metrics:
+    """The metrics of one controller.
 
-    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
-        self._collect = collect
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
+    Attributes:
+        registry: also for collectors of what is counted elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
         self.packet_ins = self._counter("packet_ins", "Frames that switches sent, by kind", "kind")
         self.set_up_s = self._histogram(
             "set_up_seconds", "From a SYN's arrival at the controller to its release", _LATENCIES_S
@@ -32,19 +31,15 @@ class Metrics(Collector):
         self.reroutes = self._counter("reroutes", "Changes of links that moved flows, by cause", "cause")
         self.moved_flows = self._counter("moved_flows", "Flows that got another path")
 
-    @override
-    def collect(self) -> Iterable[Metric]:
-        return self._collect()
-
     def text(self) -> bytes:
         """All metrics in Prometheus's text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
     def _counter(self, name: str, description: str, *labels: str) -> Counter:
-        return Counter(name, description, labels, namespace=_NAMESPACE, registry=self._registry)
+        return Counter(name, description, labels, namespace=_NAMESPACE, registry=self.registry)
 
     def _histogram(self, name: str, description: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(name, description, buckets=buckets, namespace=_NAMESPACE, registry=self._registry)
+        return Histogram(name, description, buckets=buckets, namespace=_NAMESPACE, registry=self.registry)
 
 
 def _family(

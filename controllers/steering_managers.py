@@ -18,24 +18,16 @@ from controllers.forwarding.rule_manager import RuleManager, warn_of_refusal
 from controllers.metrics import Metrics
 from controllers.network.description import Network, Switch
 from controllers.network.paths import Topology
+from controllers.openflow import steering_rules
 from controllers.openflow.cookies import SIBLING_BIT
 from controllers.openflow.event_table import Event, EventTable, PacketIn
 from controllers.openflow.labels import Labels, interface_numbers
 from controllers.openflow.library import spawn
 from controllers.openflow.rules import COOKIE_PREFIX, Rule, cookie_of
-from controllers.openflow.steering_rules import (
-    HOLD_LEASE_S,
-    Table,
-    base_rules,
-    copy_rules,
-    mute_ends,
-    mute_openings,
-    mute_unknown_destinations,
-)
+from controllers.openflow.steering_rules import Table
 from controllers.openflow.switches import SwitchConnection, Switches
 from controllers.openflow.writes import Writer
-from controllers.output import announce
-from controllers.resilience.flood_guard import FloodGuard, MuteRules
+from controllers.resilience.flood_guard import FloodGuard
 from controllers.resilience.recovery_manager import RecoveryManager
 from controllers.resilience.state_recovery import StateRecovery
 from controllers.settings import Settings
@@ -47,12 +39,15 @@ from controllers.subflows.rerouting import Rerouting
 from controllers.view.rest import serve_pages, view_pages
 from controllers.view.state import ControllerState
 
-_LEASE_PERIOD_S = HOLD_LEASE_S / 3
+_LEASE_PERIOD_S = steering_rules.HOLD_LEASE_S / 3
 _HOUSEKEEPING_PERIOD_S = 0.1
 _COUNTERS_PERIOD_S = 1.0
 _AUDIT_PERIOD_S = 300.0
 _ENDS_PER_OPENING = 3
 _FLOODS_PER_S, _FLOODS_AT_ONCE = 100.0, 200
+_OPENS_TOO_MANY = "opens connections faster than they can be steered"
+_ENDS_TOO_MANY = "ends connections faster than they can be noted"
+_FLOODS_TOO_MUCH = "sends too many frames to unknown destinations"
 
 
 def steering_table(settings: Settings, described: Network | None) -> EventTable:
@@ -61,15 +56,12 @@ def steering_table(settings: Settings, described: Network | None) -> EventTable:
     switches, topology = Switches(network), Topology.from_network(network)
     table = EventTable(switches)
     labels, interfaces = Labels.for_hosts(it.mac for it in network.interfaces), interface_numbers(network)
-    policy, writer, metrics = policy_named(settings.policy), Writer(switches), Metrics(lambda: state.metrics())
+    policy, writer, metrics = policy_named(settings.policy), Writer(switches), Metrics()
 
     def rules_of(switch: Switch) -> tuple[Rule, ...]:
         now = switches.network
-        rules = base_rules(now, topology.alive(now), switch, labels, interfaces, learning=is_learning)
-        return (*rules, *copy_rules()) if policy.in_switch else rules
-
-    def guard(rate_per_s: float, burst: int, mute_rules: MuteRules, complaint: str) -> FloodGuard:
-        return FloodGuard(rate_per_s, burst, flows.table.counters, mute_rules, complaint)
+        rules = steering_rules.base_rules(now, topology.alive(now), switch, labels, interfaces, learning=is_learning)
+        return (*rules, *steering_rules.copy_rules()) if policy.in_switch else rules
 
     # While a network is being discovered its rules change often, so they all have the same cookie.
     cookie_of_rules = (lambda _rules: COOKIE_PREFIX) if is_learning else cookie_of
@@ -81,16 +73,17 @@ def steering_table(settings: Settings, described: Network | None) -> EventTable:
     links = LinkManager(switches, topology, monitor, metrics, table.handle, probe_ports)
     flows = Flows(topology, policy, Placements(writer, labels, interfaces), knows_hosts=not is_learning)
     flows.hosts.on_network(network)
-    rerouting = Rerouting(flows, metrics, announce)
-    rate_per_s, burst, ends = settings.rate_per_s, settings.burst, _ENDS_PER_OPENING
+    rerouting = Rerouting(flows, metrics)
+    rate, burst, ends, counters = settings.rate_per_s, settings.burst, _ENDS_PER_OPENING, flows.table.counters
     guards = (
-        guard(rate_per_s, burst, mute_openings, "opens connections faster than they can be steered"),
-        guard(rate_per_s * ends, burst * ends, mute_ends, "ends connections faster than they can be noted"),
+        FloodGuard(rate, burst, counters, steering_rules.mute_openings, _OPENS_TOO_MANY),
+        FloodGuard(rate * ends, burst * ends, counters, steering_rules.mute_ends, _ENDS_TOO_MANY),
     )
     segments = FlowManager(flows, frames, switches, metrics, *guards, holds_syns=not policy.in_switch)
     state_recovery = StateRecovery(flows, writer, None if is_learning else [it.name for it in network.switches])
     recovery = RecoveryManager(state_recovery, flows, switches, table.handle, is_learning)
     state = ControllerState(switches, flows, state_recovery, writer, links.prober, guards, rerouting.moves)
+    metrics.registry.register(state)
 
     def load_graph(_connection: SwitchConnection) -> None:
         if all(it.is_ready for it in switches.by_channel.values()):
@@ -135,8 +128,8 @@ def steering_table(settings: Settings, described: Network | None) -> EventTable:
         for event in (Event.READY, Event.LINK_CHANGED, Event.NETWORK_CHANGED):
             table.rows[event].append(groups.write)
     if is_learning:
-        complaint = "sends too many frames to unknown destinations"
-        flood_guard = guard(_FLOODS_PER_S, _FLOODS_AT_ONCE, mute_unknown_destinations, complaint)
+        mute = steering_rules.mute_unknown_destinations
+        flood_guard = FloodGuard(_FLOODS_PER_S, _FLOODS_AT_ONCE, counters, mute, _FLOODS_TOO_MUCH)
         manager = DiscoveryManager(discovery, frames, flood_guard, labels, interfaces, table.handle)
         housekeeping.insert(0, manager.sync)
         _discover(table, manager)

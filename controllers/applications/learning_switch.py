@@ -7,14 +7,7 @@ to unknown addresses go to all ports, so that a network with loops needs another
 import struct
 from typing import Any
 
-from controllers.openflow.library import (
-    DEAD_DISPATCHER,
-    MAIN_DISPATCHER,
-    Datapath,
-    OpenFlowApp,
-    events,
-    set_ev_cls,
-)
+from controllers.openflow.library import DEAD_DISPATCHER, MAIN_DISPATCHER, Datapath, OpenFlowApp, events, set_ev_cls
 
 _IDLE_S = 60
 """After this time without a packet a rule ends, as with the reference controller of OpenFlow."""
@@ -32,16 +25,13 @@ class LearningSwitch(OpenFlowApp):
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     def on_connect(self, event: events.EventOFPStateChange) -> None:
-        """Lets a switch send everything to the controller that no rule matches."""
-        self._ports[event.datapath] = {}
-        _ask_for_the_rest(event.datapath)
+        """Makes a switch send the controller everything that no rule matches."""
+        self._begin(event.datapath)
 
     @set_ev_cls(events.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_rule_removed(self, event: events.EventOFPFlowRemoved) -> None:
-        """Somebody has deleted all rules (`dpctl del-flows`), of which only the one without a match reports it."""
-        datapath = event.msg.datapath
-        self._ports[datapath] = {}
-        _ask_for_the_rest(datapath)
+        """Starts again: all rules have been deleted (`dpctl del-flows`), which only the one without a match reports."""
+        self._begin(event.msg.datapath)
 
     @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
     def on_disconnect(self, event: events.EventOFPStateChange) -> None:
@@ -74,12 +64,12 @@ class LearningSwitch(OpenFlowApp):
             )
         )
 
-
-def _ask_for_the_rest(datapath: Datapath) -> None:
-    """Lets a switch send to the controller what no other rule matches, and report if this rule is deleted."""
-    parser, protocol = datapath.ofproto_parser, datapath.ofproto
-    to_controller = parser.OFPActionOutput(protocol.OFPP_CONTROLLER, protocol.OFPCML_NO_BUFFER)
-    _add_rule(datapath, 0, {}, to_controller, flags=protocol.OFPFF_SEND_FLOW_REM)
+    def _begin(self, datapath: Datapath) -> None:
+        """Learns from the beginning, by a rule for everything that no other one matches; the switch reports its end."""
+        self._ports[datapath] = {}
+        parser, protocol = datapath.ofproto_parser, datapath.ofproto
+        to_controller = parser.OFPActionOutput(protocol.OFPP_CONTROLLER, protocol.OFPCML_NO_BUFFER)
+        _add_rule(datapath, 0, {}, to_controller, flags=protocol.OFPFF_SEND_FLOW_REM)
 
 
 def _add_rule(datapath: Datapath, priority: int, fields: dict[str, Any], action: Any, **settings: int) -> None:

@@ -99,11 +99,13 @@ class EventTable:
     def connect(self, channel: Channel, now_s: float) -> None:
         """Handles the connection of a switch."""
         self.handle(Event.NEW_SWITCH, channel.dpid, now_s)
-        connection = self.switches.connect(channel)
-        if connection is not None:
-            self.handle(Event.CONNECTED, connection)
-        else:
+        switches = self.switches
+        switch = switches.network.switch_with_dpid(channel.dpid)
+        if switch is None:
             warn(f"a switch with dpid {channel.dpid} connected, but the network has none; it gets no rules")
+            return
+        switches.by_channel[channel] = switches.by_name[switch.name] = connection = SwitchConnection(switch, channel)
+        self.handle(Event.CONNECTED, connection)
 
     def disconnect(self, channel: Channel) -> None:
         """Handles the end of a switch's connection."""

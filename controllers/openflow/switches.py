@@ -48,14 +48,6 @@ class Switches:
     by_channel: dict[Channel, SwitchConnection] = field(default_factory=dict)
     by_name: dict[str, SwitchConnection] = field(default_factory=dict)
 
-    def connect(self, channel: Channel) -> SwitchConnection | None:
-        """Adds the connection of a switch; None if the network has no such switch."""
-        switch = self.network.switch_with_dpid(channel.dpid)
-        if switch is None:
-            return None
-        self.by_channel[channel] = self.by_name[switch.name] = connection = SwitchConnection(switch, channel)
-        return connection
-
     def disconnect(self, channel: Channel) -> SwitchConnection | None:
         """Removes and returns a connection; the switch keeps its rules."""
         connection = self.by_channel.pop(channel, None)

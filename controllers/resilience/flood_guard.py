@@ -45,18 +45,11 @@ class FloodGuard:
         tokens = min(self.burst, tokens + (now_s - since_s) * self.rate_per_s)
         is_admitted = tokens >= 1
         self._buckets[at] = (tokens - is_admitted, now_s)
-        if not is_admitted:
-            self.counters.rate_limited += 1
-            self._mute(packet)
+        self.counters.rate_limited += not is_admitted
+        if not is_admitted and self._muted_until.get(at, now_s) <= now_s:
+            self._muted_until[at] = now_s + _MUTE_S
+            self.muted += 1
+            warn(f"{at} {self.complaint}: ignored for {_MUTE_S} s")
+            for rule in self.mute_rules(at.port, _MUTE_S):
+                packet.connection.channel.add_rule(rule, packet.connection.cookie)
         return is_admitted
-
-    def _mute(self, packet: PacketIn) -> None:
-        """Mutes the port of a frame, unless it is still muted."""
-        at, now_s = packet.ingress, packet.now_s
-        if self._muted_until.get(at, now_s) > now_s:
-            return
-        self._muted_until[at] = now_s + _MUTE_S
-        self.muted += 1
-        warn(f"{at} {self.complaint}: ignored for {_MUTE_S} s")
-        for rule in self.mute_rules(at.port, _MUTE_S):
-            packet.connection.channel.add_rule(rule, packet.connection.cookie)

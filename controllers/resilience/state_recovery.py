@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from controllers.network.description import LARGEST_PORT
@@ -39,6 +39,7 @@ class StoredFlow:
     number: int | None
 
 
+@dataclass
 class StateRecovery:
     """Recovers flows when all switches have sent their rules.
 
@@ -50,22 +51,21 @@ class StateRecovery:
         lost: flows that could not be recovered: their rules are deleted, and they take the shortest path.
     """
 
-    def __init__(self, flows: Flows, writer: RuleWriter, expected: Collection[str] | None) -> None:
-        self.is_complete = False
-        self.restored = 0
-        self.lost = 0
-        self._flows = flows
-        self._writer = writer
-        self._expected = expected
-        self._stored: dict[str, Sequence[StoredRule]] = {}
-        self._deadline_s: float | None = None
+    flows: Flows
+    writer: RuleWriter
+    expected: Collection[str] | None
+    is_complete: bool = False
+    restored: int = 0
+    lost: int = 0
+    _stored: dict[str, Sequence[StoredRule]] = field(default_factory=dict)
+    _deadline_s: float | None = None
 
     def on_rules(self, switch: str, rules: Sequence[StoredRule], now_s: float) -> None:
         """Takes all of a switch's rules of steering."""
         self._stored[switch] = rules
         if self._deadline_s is None:
             self._deadline_s = now_s + SWITCH_TIMEOUT_S
-        has_all = self._expected is not None and self._stored.keys() >= set(self._expected)
+        has_all = self.expected is not None and self._stored.keys() >= set(self.expected)
         if self.is_complete or has_all:
             self._recover(now_s)
 
@@ -76,10 +76,10 @@ class StateRecovery:
 
     def _recover(self, now_s: float) -> None:
         stored, self._stored = self._stored, {}
-        directions = list(stored_flows(stored, self._flows.topology, self._flows.placements.labels))
+        directions = list(stored_flows(stored, self.flows.topology, self.flows.placements.labels))
         for it in directions:  # all path numbers first, so that none of them is given to another path
             if it.path is not None and it.number is not None:
-                self._flows.placements.paths.restore(it.path, it.number)
+                self.flows.placements.paths.restore(it.path, it.number)
         has_reverse = {it.flow for it in directions if it.cookie.kind is RuleKind.REVERSE}
         for it in directions:
             if it.cookie.kind is RuleKind.FORWARD:
@@ -93,13 +93,13 @@ class StateRecovery:
 
     def _would_have_reverse(self, flow: FlowKey, stored: Collection[str]) -> bool:
         """Whether the switch that has the rule for a flow's answers, if the flow lives, has sent its rules."""
-        target = self._flows.hosts.with_address(flow.destination)
+        target = self.flows.hosts.with_address(flow.destination)
         return target is not None and target.switch in stored
 
     def _restore(self, stored: StoredFlow, now_s: float) -> bool:
         """Adds a flow as its rule describes it; returns False if that is impossible."""
         flow, path, cookie = stored.flow, stored.path, stored.cookie
-        hosts, placements = self._flows.hosts, self._flows.placements
+        hosts, placements = self.flows.hosts, self.flows.placements
         source, target = hosts.with_address(flow.source), hosts.with_address(flow.destination)
         if path is None or source is None or target is None or flow in placements.by_flow:
             return flow in placements.by_flow
@@ -107,30 +107,30 @@ class StateRecovery:
             return False
         if stored.number is not None and not placements.paths.restore(path, stored.number):
             return False
-        known = self._flows.find_by_token(flow, cookie.token) if cookie.token is not None else None
-        connection, number = known.id if known else self._flows.table.next_id(), placements.paths.number(path)
+        known = self.flows.find_by_token(flow, cookie.token) if cookie.token is not None else None
+        connection, number = known.id if known else self.flows.table.next_id(), placements.paths.number(path)
         ingress, state = source.plugged_into, State.ESTABLISHED
         subflow = Subflow(connection, flow, ingress, state, number, cookie.backup, cookie.joined, now_s)
         protocol = "mptcp" if cookie.mptcp else "tcp"
-        if self._flows.table.restore(subflow, token=cookie.token, protocol=protocol) is None:
+        if self.flows.table.restore(subflow, token=cookie.token, protocol=protocol) is None:
             return False
         placements.place(flow, path, source, target, cookie)
         return True
 
     def _correct(self, switch: str, rules: Sequence[StoredRule]) -> None:
         """Deletes the rules of a switch that belong to no flow, and adds missing ones."""
-        wanted = {rule_key(it.rule): it for it in self._flows.placements.rules_of(switch)}
+        wanted = {rule_key(it.rule): it for it in self.flows.placements.rules_of(switch)}
         present = {rule_key(it.rule): it for it in rules}
         for key, stored in present.items():
             kind = RuleKind.of(stored.cookie)
             if key not in wanted and kind in (RuleKind.FORWARD, RuleKind.REVERSE, RuleKind.PATH):
-                self._writer.delete(SwitchRule(switch, stored.rule, stored.cookie))
+                self.writer.delete(SwitchRule(switch, stored.rule, stored.cookie))
         missing = [
             it
             for key, it in wanted.items()
             if key not in present or (present[key].rule.actions, present[key].cookie) != (it.rule.actions, it.cookie)
         ]
-        self._writer.write([missing], lambda _ok: None)
+        self.writer.write([missing], lambda _ok: None)
 
 
 def stored_flows(

@@ -11,7 +11,7 @@ removed to make room for another one. Times are of a monotonic clock.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import takewhile
 
 from controllers.packets.mptcp_options import MptcpOptions, token_of
@@ -35,6 +35,7 @@ class _Entry:
     flows: list[FlowKey] = field(default_factory=list)
 
 
+@dataclass
 class ConnectionTable:
     """The connections that are open or being opened.
 
@@ -48,21 +49,15 @@ class ConnectionTable:
             joining another host's connections.
     """
 
-    def __init__(
-        self,
-        limit: int = 16384,
-        *,
-        pending_per_port: int = 256,
-        subflows_per_connection: int = 8,
-        pending_s: float = 40.0,
-        host_of: Callable[[str], Hashable] = lambda address: None,
-    ) -> None:
-        self.counters = Counters()
-        self._limit = limit
-        self._pending_per_port = pending_per_port
-        self._subflows_per_connection = subflows_per_connection
-        self._pending_s = pending_s
-        self._host_of = host_of
+    limit: int = 16384
+    _: KW_ONLY
+    pending_per_port: int = 256
+    subflows_per_connection: int = 8
+    pending_s: float = 40.0
+    host_of: Callable[[str], Hashable] = lambda address: None
+    counters: Counters = field(default_factory=Counters)
+
+    def __post_init__(self) -> None:
         self._last_id = 0
         self._connections: dict[int, _Entry] = {}
         self._flows: dict[FlowKey, Subflow] = {}
@@ -123,7 +118,7 @@ class ConnectionTable:
         """Removes and returns the pending flows that have expired."""
 
         def is_expired(flow: FlowKey) -> bool:
-            return self._flows[flow].seen_s + self._pending_s <= now_s
+            return self._flows[flow].seen_s + self.pending_s <= now_s
 
         expired = [flow for queue in self._ports.queues() for flow in takewhile(is_expired, queue)]
         self.counters.expired += len(expired)
@@ -145,7 +140,7 @@ class ConnectionTable:
                 return None
             entry = self._add_connection(connection, protocol, subflow.ingress, subflow.seen_s)
             self._last_id = max(self._last_id, connection)
-        elif len(entry.flows) >= self._subflows_per_connection:
+        elif len(entry.flows) >= self.subflows_per_connection:
             return None
         entry.flows.append(flow)
         if token is not None and entry.token is None:
@@ -193,20 +188,20 @@ class ConnectionTable:
         return Admission(SynKind.OPENED, subflow, removed)
 
     def _join(self, segment: Segment, token: int, ingress: Hashable, now_s: float, *, backup: bool) -> Admission:
-        connection = self._id_by_token(self._host_of(segment.flow.destination), token)
-        if connection is None or self._client(connection) != self._host_of(segment.flow.source):
+        connection = self._id_by_token(self.host_of(segment.flow.destination), token)
+        if connection is None or self._client(connection) != self.host_of(segment.flow.source):
             self.counters.unknown_tokens += 1
             return Admission(SynKind.UNKNOWN_TOKEN)
         entry = self._connections[connection]
         removed = self._make_room_to_join(entry, ingress)
-        if not entry.flows or len(entry.flows) >= self._subflows_per_connection:
+        if not entry.flows or len(entry.flows) >= self.subflows_per_connection:
             return replace(self._refuse(), removed=removed)
         subflow = self._add_pending(connection, segment, ingress, now_s, backup=backup, joined=True)
         return Admission(SynKind.JOINED, subflow, removed)
 
     def _client(self, connection: int) -> Hashable:
         """The host that has opened a connection."""
-        return self._host_of(self._connections[connection].flows[0].source)
+        return self.host_of(self._connections[connection].flows[0].source)
 
     def _refuse(self) -> Admission:
         self.counters.refused += 1
@@ -255,7 +250,7 @@ class ConnectionTable:
 
     def _set_token(self, connection: int, server: str, token: int) -> None:
         """Sets a connection's token. If another connection of the host had it, that one has ended unseen."""
-        before = self._id_by_token(self._host_of(server), token)
+        before = self._id_by_token(self.host_of(server), token)
         if before is not None:
             self._forget_token(before, token)
             self._connections[before].token = None
@@ -273,15 +268,15 @@ class ConnectionTable:
     def _id_by_token(self, host: Hashable, token: int) -> int | None:
         """Compares hosts as they are known now, because they may have become known only later."""
         candidates = self._tokens.get(token, ())
-        matches = (it for it in candidates if self._host_of(self._connections[it].flows[0].destination) == host)
+        matches = (it for it in candidates if self.host_of(self._connections[it].flows[0].destination) == host)
         return next(matches, None)
 
     def _has_room(self, ingress: Hashable) -> bool:
         """Whether this port can open one more connection."""
-        return len(self._connections) < self._limit and not self._is_share_used(ingress)
+        return len(self._connections) < self.limit and not self._is_share_used(ingress)
 
     def _is_share_used(self, ingress: Hashable) -> bool:
-        return self._ports.connections[ingress] >= max(1, self._limit // 2)
+        return self._ports.connections[ingress] >= max(1, self.limit // 2)
 
     def _make_room(self, ingress: Hashable) -> tuple[Subflow, ...]:
         """Removes pending flows, as far as that makes room for one more connection from this port."""
@@ -293,13 +288,13 @@ class ConnectionTable:
 
     def _make_room_to_join(self, entry: _Entry, ingress: Hashable) -> tuple[Subflow, ...]:
         removed = self._make_room_to_wait(ingress)
-        if len(entry.flows) < self._subflows_per_connection:
+        if len(entry.flows) < self.subflows_per_connection:
             return removed
         return removed + self._evict_first(flow for flow in entry.flows if self._flows[flow].state is State.PENDING)
 
     def _make_room_to_wait(self, ingress: Hashable) -> tuple[Subflow, ...]:
         pending = self._ports.pending(ingress)
-        return self._evict_first(pending) if len(pending) >= self._pending_per_port else ()
+        return self._evict_first(pending) if len(pending) >= self.pending_per_port else ()
 
     def _evict_first(self, flows: Iterable[FlowKey]) -> tuple[Subflow, ...]:
         """Removes the first of these flows, if there is one."""

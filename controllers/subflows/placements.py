@@ -5,7 +5,7 @@ Nothing here knows os-ken or the clock: rules go to a `RuleWriter`, and the call
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from controllers.network.description import Interface
@@ -50,6 +50,7 @@ class Placement:
         return self.forward.number, self.reverse.number
 
 
+@dataclass
 class Placements:
     """The flows that have a path.
 
@@ -57,14 +58,13 @@ class Placements:
         by_flow: the placements, by flow in the direction of its SYN.
     """
 
-    def __init__(self, writer: RuleWriter, labels: Labels, interfaces: InterfaceNumbers) -> None:
-        self.paths: Numbers[Path] = Numbers()
-        self.by_flow: dict[FlowKey, Placement] = {}
-        self.labels = labels
-        self.interfaces = interfaces
-        self._writer = writer
-        self._written: set[int] = set()
-        self._lingering: deque[tuple[float, Placement]] = deque()
+    writer: RuleWriter
+    labels: Labels
+    interfaces: InterfaceNumbers
+    paths: Numbers[Path] = field(default_factory=Numbers)
+    by_flow: dict[FlowKey, Placement] = field(default_factory=dict)
+    _written: set[int] = field(default_factory=set)
+    _lingering: deque[tuple[float, Placement]] = field(default_factory=deque)
 
     def place(self, flow: FlowKey, path: Path, source: Interface, target: Interface, cookie: FlowCookie) -> Placement:
         """Sets the path of a flow, which may have another one; writes nothing."""
@@ -86,14 +86,14 @@ class Placements:
                 self._written.update(number for number in new if self.paths.key(number) is not None)
             done(ok)
 
-        self._writer.write([path_stage, flow_stage], on_written)
+        self.writer.write([path_stage, flow_stage], on_written)
 
     def set_token(self, flow: FlowKey, token: int | None) -> None:
         """Puts the token of its connection into the rule of a flow, if it is known and not there yet."""
         placement = self.by_flow.get(flow)
         if placement is not None and token not in (None, placement.cookie.token):
             self.by_flow[flow] = placement = replace(placement, cookie=replace(placement.cookie, token=token))
-            self._writer.write([placement.rules[1:]], lambda _ok: None)
+            self.writer.write([placement.rules[1:]], lambda _ok: None)
 
     def end(self, flow: FlowKey, now_s: float) -> None:
         """Removes a flow that has ended; `tick` deletes its rules when its last segments have passed."""
@@ -158,10 +158,10 @@ class Placements:
         for number in self.paths.forget_all_but(used):
             self._written.discard(number)
             for rule in rules.get(number, ()):
-                self._writer.delete(rule)
+                self.writer.delete(rule)
 
     def _delete_rules(self, placement: Placement) -> None:
         """Deletes the rules of a flow, unless a new flow with the same addresses and ports has begun since."""
         if placement.forward.flow not in self.by_flow and placement.reverse.flow not in self.by_flow:
             for rule in placement.rules:
-                self._writer.delete(rule)
+                self.writer.delete(rule)

@@ -2,12 +2,13 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from controllers.forwarding.link_monitor import LinkChange
 from controllers.metrics import Metrics
 from controllers.network.paths import Edge
+from controllers.output import announce
 from controllers.packets.segments import FlowKey
 from controllers.subflows.flows import Flows
 from controllers.subflows.placements import Placement
@@ -32,15 +33,14 @@ class Move:
     done_s: float
 
 
+@dataclass
 class Rerouting:
     """Gives flows other paths when links go down and come back; `moves` are the latest moves."""
 
-    def __init__(self, flows: Flows, metrics: Metrics, announce: Callable[[str], None]) -> None:
-        self.moves: deque[Move] = deque(maxlen=_MAX_MOVES)
-        self._flows = flows
-        self._metrics = metrics
-        self._announce = announce
-        self._displaced: set[FlowKey] = set()
+    flows: Flows
+    metrics: Metrics
+    moves: deque[Move] = field(default_factory=lambda: deque(maxlen=_MAX_MOVES))
+    _displaced: set[FlowKey] = field(default_factory=set)
 
     def on_link_change(self, change: LinkChange) -> None:
         """Moves the flows on a link that is down; if it is back, those that had left it or that share a link."""
@@ -53,30 +53,30 @@ class Rerouting:
         def done(_ok: bool) -> None:
             done_s = time.monotonic()
             self.moves.append(Move(link, change.cause, moved, stayed, decided_s, done_s))
-            self._metrics.move_s.observe(done_s - decided_s)
+            self.metrics.move_s.observe(done_s - decided_s)
 
-        self._metrics.reroutes.labels(change.cause).inc()
-        self._metrics.moved_flows.inc(moved)
+        self.metrics.reroutes.labels(change.cause).inc()
+        self.metrics.moved_flows.inc(moved)
         state = "up" if change.up else "down"
-        self._announce(f"link {link} {state} ({change.cause}): {moved} flows moved, {stayed} stay")
-        self._flows.placements.write(placements, done)
+        announce(f"link {link} {state} ({change.cause}): {moved} flows moved, {stayed} stay")
+        self.flows.placements.write(placements, done)
 
     def _leaving(self, edge: Edge) -> tuple[FlowKey, ...]:
-        flows = self._flows.placements.flows_on(edge)
+        flows = self.flows.placements.flows_on(edge)
         self._displaced.update(flows)
         return flows
 
     def _returning(self) -> Iterator[FlowKey]:
         displaced, self._displaced = self._displaced, set()
-        yield from (flow for flow in displaced if flow in self._flows.placements.by_flow)
+        yield from (flow for flow in displaced if flow in self.flows.placements.by_flow)
         yield from (flow for flow in self._sharing() if flow not in displaced)
 
     def _sharing(self) -> Iterator[FlowKey]:
         """Subflows that share a link with another one of their connection: one of each such pair."""
-        for connection in self._flows.table.connections():
+        for connection in self.flows.table.connections():
             crossed: Counter[Edge] = Counter()
             for subflow in connection.subflows:
-                edges = self._flows.placements.edges_of(subflow.flow)
+                edges = self.flows.placements.edges_of(subflow.flow)
                 if any(crossed[edge] for edge in edges):
                     yield subflow.flow
                 crossed.update(edges)
@@ -85,12 +85,12 @@ class Rerouting:
         """Chooses paths again; returns the new placements of those flows that get another path than before."""
         placements = []
         for flow in flows:
-            before = self._flows.placements.by_flow[flow]
+            before = self.flows.placements.by_flow[flow]
             source, target = before.forward.source, before.forward.target
-            subflow = self._flows.table.find(flow)
+            subflow = self.flows.table.find(flow)
             if subflow is None:  # closed in the name of a flow with the same ends the other way, whose rules failed
                 continue
-            path = self._flows.choose(subflow, source.switch, target.switch, now_s)
+            path = self.flows.choose(subflow, source.switch, target.switch, now_s)
             if path is not None and path != before.forward.path:
-                placements.append(self._flows.place(flow, path, source, target, before.cookie, now_s))
+                placements.append(self.flows.place(flow, path, source, target, before.cookie, now_s))
         return placements

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from controllers.forwarding.link_probes import Prober
 from controllers.metrics import counter, gauge
@@ -20,7 +21,7 @@ from controllers.subflows.rerouting import Move
 
 
 @dataclass(frozen=True)
-class ControllerState:
+class ControllerState(Collector):
     """The parts of a controller that the view shows."""
 
     switches: Switches
@@ -69,8 +70,8 @@ class ControllerState:
         ready = self.recovery.is_complete and not missing
         return {"ready": ready, "missing_switches": missing, "links_down": self._links_down()}
 
-    def metrics(self) -> Iterator[Metric]:
-        """The metrics that are not counted by `controllers.metrics.Metrics` itself."""
+    def collect(self) -> Iterator[Metric]:
+        """The metrics that are not counted by `controllers.metrics.Metrics` itself, for its registry."""
         connections = self.flows.table.connections()
         by_protocol = {"tcp": 0, "mptcp": 0, **Counter(it.protocol for it in connections)}
         subflows = sum(len(it.subflows) for it in connections)

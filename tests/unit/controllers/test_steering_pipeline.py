@@ -275,7 +275,7 @@ def test_links_reroute_although_a_late_failure_has_closed_the_flow_the_other_way
     begin(flows, FLOW.reversed(), H2[0], H1[0])
     switches.unconfirmed[0](False)
     edge = flows.placements.by_flow[FLOW.reversed()].forward.path.edges[0]
-    rerouting = Rerouting(flows, Metrics(lambda: ()), lambda _text: None)
+    rerouting = Rerouting(flows, Metrics())
     rerouting.on_link_change(LinkChange(edge, False, "port"))
     switches.unconfirmed[-1](True)
     assert (rerouting.moves[0].moved, rerouting.moves[0].stayed) == (0, 1)
