@@ -37,6 +37,11 @@ class Subflow:
     seen_s: float
     sequence: int | None = None
 
+    @property
+    def identity(self) -> tuple[FlowKey, int, int | None]:
+        """What all records of this flow have in common, and no other flow."""
+        return self.flow, self.connection, self.sequence
+
 
 @dataclass(frozen=True)
 class Connection:

@@ -1,80 +1,47 @@
 """Switches that apply the rules of steering as Open vSwitch does, and a small network of them."""
 
+from collections.abc import Mapping
+
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.network.paths import Topology
 from controllers.openflow.cookies import PREFIX, PREFIX_MASK
 from controllers.openflow.labels import InterfaceNumbers, Labels, interface_numbers
-from controllers.openflow.rules import COOKIE_PREFIX, Output, SetDestination, StoredRule, ToController, rule_key
-from controllers.openflow.steering_rules import SwitchRule, Table, base_rules, hold_rules
+from controllers.openflow.rules import COOKIE_PREFIX, StoredRule
+from controllers.openflow.steering_rules import SwitchRule, base_rules, hold_rules
 from controllers.packets.segments import ACK, SYN, FlowKey, Segment
 from controllers.subflows.flows import Flows
 from controllers.subflows.placements import Placements
 from controllers.subflows.policies import policy_named
+from tests.support.memory_channel import MemoryChannel
 
 MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
 """The MPTCP option of a client's SYN (RFC 8684, section 3.1)."""
 
 
 class Switches:
-    """The tables of all switches, in memory; takes what a Writer would, at once."""
+    """All switches of a network, in memory; takes what a Writer would, and confirms it at once."""
 
     def __init__(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
-        self.tables: dict[str, dict[tuple, SwitchRule]] = {}
+        self.channels = {switch.name: MemoryChannel(switch.dpid) for switch in network.switches}
         for switch in network.switches:
-            rules = (*base_rules(network, network, switch, labels, interfaces), *hold_rules())
-            self.tables[switch.name] = {}
-            for rule in rules:
-                self._put(SwitchRule(switch.name, rule, COOKIE_PREFIX))
+            for rule in (*base_rules(network, network, switch, labels, interfaces), *hold_rules()):
+                self.channels[switch.name].add_rule(rule, COOKIE_PREFIX)
 
     def write(self, stages, done) -> None:
         for stage in stages:
-            for placed in stage:
-                self._put(placed)
+            for it in stage:
+                self.channels[it.switch].add_rule(it.rule, it.cookie)
         done(True)
 
-    def delete(self, placed: SwitchRule) -> None:
-        self.tables[placed.switch].pop(rule_key(placed.rule), None)
+    def delete(self, it: SwitchRule) -> None:
+        self.channels[it.switch].delete_rule(it.rule)
 
     def stored(self) -> dict[str, list[StoredRule]]:
-        """What the switches would tell of their rules with cookies of steering."""
+        """The rules that each switch would report as those of steering."""
         return {
-            switch: [StoredRule(it.rule, it.cookie, 0) for it in rules.values() if it.cookie & PREFIX_MASK == PREFIX]
-            for switch, rules in self.tables.items()
+            switch: [it for it in channel.rules.values() if it.cookie & PREFIX_MASK == PREFIX]
+            for switch, channel in self.channels.items()
         }
-
-    def handle(self, switch: str, port: int, frame: dict) -> tuple[list[int], bool, dict]:
-        """What a switch does with a frame: ports it leaves by, whether the controller sees it, the frame then."""
-        frame, out, seen = {**frame, "in_port": port}, [], False
-        table = Table.WATCH
-        while table is not None:
-            fitting = [
-                it.rule for it in self.tables[switch].values() if it.rule.table == table and fits(it.rule, frame)
-            ]
-            rule = max(fitting, key=lambda rule: rule.priority)
-            for action in rule.actions:
-                match action:
-                    case SetDestination(mac):
-                        frame["eth_dst"] = mac
-                    case Output(number) if number != port:
-                        out.append(number)
-                    case ToController():
-                        seen = True
-            table = rule.goto
-        return out, seen, frame
-
-    def _put(self, placed: SwitchRule) -> None:
-        self.tables[placed.switch][rule_key(placed.rule)] = placed
-
-
-def fits(rule, frame: dict) -> bool:
-    return all(field in frame and equal(field, frame[field], wanted) for field, wanted in rule.match)
-
-
-def equal(field: str, value, wanted) -> bool:
-    if not isinstance(wanted, tuple):
-        return value == wanted
-    number = (lambda mac: int(mac.replace(":", ""), 16)) if field.startswith("eth_") else int
-    return number(value) & number(wanted[1]) == number(wanted[0]) & number(wanted[1])
 
 
 def frame_of(flow: FlowKey, target: Interface, flags: int = ACK) -> dict:
@@ -94,12 +61,14 @@ def segment_of(flow: FlowKey, source: Interface, target: Interface, flags: int =
     return Segment(source.mac, target.mac, flow, flags, 1, options, 0, 2)
 
 
-def follow(network: Network, switches: Switches, source: Interface, frame: dict) -> tuple[list[SwitchPort], dict]:
+def follow(
+    network: Network, channels: Mapping[str, MemoryChannel], source: Interface, frame: dict
+) -> tuple[list[SwitchPort], dict]:
     """The switch ports a frame leaves by until it leaves the last switch, and what it is then."""
     links = {end: other for link in network.links for end, other in ((link.a, link.b), (link.b, link.a))}
     at, crossed = source.plugged_into, []
     for _ in range(20):
-        out, _, frame = switches.handle(at.switch, at.port, frame)
+        out, _, frame = channels[at.switch].handle(at.port, frame)
         frame.pop("in_port")
         if not out:
             return crossed, frame

@@ -4,7 +4,8 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.network.description import Host, Interface, Network, Switch, SwitchPort
+from controllers.forwarding.rule_manager import forwarding_table
+from controllers.network.description import Host, Interface, Network, Switch
 from controllers.openflow.rules import (
     COOKIE_PREFIX,
     DROP_PRIORITY,
@@ -16,8 +17,9 @@ from controllers.openflow.rules import (
     output_ports,
 )
 from controllers.openflow.table_miss import DROP_S, MAX_DROP_RULES, TableMissLimiter
+from tests.support.memory_channel import MemoryChannel
 from tests.support.random_networks import networks
-from tests.support.steering_model import FABRIC, H1, H2, fits
+from tests.support.steering_model import FABRIC, H1, H2, follow
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 
@@ -47,30 +49,12 @@ def solicitation(source, target):
     }
 
 
-def action_for(rules, frame):
-    """What a switch does: the action of the highest rule that matches; two highest must not contradict each other."""
-    found = [rule for rule in rules if fits(rule, frame)]
-    top = max(rule.priority for rule in found)
-    actions = {rule.action for rule in found if rule.priority == top}
-    assert len(actions) == 1
-    return actions.pop()
-
-
-def follow(network, source, frame):
-    """The switch ports a frame leaves by, up to the one towards a host, or to where it is dropped."""
-    tables = {switch.name: forwarding_rules(network, switch) for switch in network.switches}
-    far_end = {end: other for link in network.links for end, other in ((link.a, link.b), (link.b, link.a))}
-    at, path = source.plugged_into, []
-    while True:
-        action = action_for(tables[at.switch], frame)
-        if not isinstance(action, Output):
-            return path, action
-        out = SwitchPort(at.switch, action.port)
-        assert out not in path, "the frame goes round in a loop"
-        path.append(out)
-        if out not in far_end:
-            return path, action
-        at = far_end[out]
+def forwarding(network):
+    """The network's switches, each with the rules that it gets when it connects."""
+    channels = {switch.name: MemoryChannel(switch.dpid) for switch in network.switches}
+    for channel in channels.values():
+        forwarding_table(network).connect(channel, 0.0)
+    return channels
 
 
 def pairs(network):
@@ -79,16 +63,15 @@ def pairs(network):
 
 @given(networks())
 def test_frames_arrive_over_a_shortest_path_wherever_there_is_one(network):
-    graph = graph_of(network)
+    graph, channels = graph_of(network), forwarding(network)
     for source, target in pairs(network):
         for frame in (f(source, target) for f in (unicast, arp_request, solicitation)):
-            path, last = follow(network, source, frame)
+            path, _ = follow(network, channels, source, frame)
             if networkx.has_path(graph, source.switch, target.switch):
                 assert path[-1] == target.plugged_into
                 assert len(path) == networkx.shortest_path_length(graph, source.switch, target.switch) + 1
             else:
                 assert not path
-                assert not isinstance(last, Output)
 
 
 @given(networks())
@@ -140,10 +123,10 @@ def test_equal_paths_are_taken_in_turn_by_the_interfaces_of_a_host(network):
 
 
 def test_planes_of_a_host_cross_a_fabric_over_disjoint_links():
-    used = []
+    used, channels = [], forwarding(FABRIC)
     for source, target in zip(H1, H2, strict=True):
-        there, _ = follow(FABRIC, source, unicast(source, target))
-        back, _ = follow(FABRIC, target, unicast(target, source))
+        there, _ = follow(FABRIC, channels, source, unicast(source, target))
+        back, _ = follow(FABRIC, channels, target, unicast(target, source))
         assert {port.switch for port in there} == {port.switch for port in back}, "the answer took another path"
         used += there
     assert len(used) == len(set(used)) == 6
@@ -153,11 +136,11 @@ ONE = Network((Switch("s1", 1),), (Host("h1", (Interface("e", "02:00:00:00:00:01
 
 
 def test_multicast_noise_is_dropped_and_does_not_reach_the_controller():
-    rules = forwarding_rules(ONE, ONE.switches[0])
+    switch = forwarding(ONE)["s1"]
     for group in ("33:33:00:00:00:16", "33:33:00:00:00:02", "01:00:5e:00:00:fb"):
-        assert action_for(rules, {"eth_dst": group, "eth_type": 0x86DD}) is None
+        assert switch.handle(2, {"eth_dst": group, "eth_type": 0x86DD})[:2] == ([], False)
     for unknown in (BROADCAST, "02:00:00:00:00:99", "01:00:5e:80:00:00"):
-        assert isinstance(action_for(rules, {"eth_dst": unknown, "eth_type": 0x0800}), ToController)
+        assert switch.handle(2, {"eth_dst": unknown, "eth_type": 0x0800})[:2] == ([], True)
 
 
 def test_a_cookie_follows_from_the_rules():
@@ -188,8 +171,9 @@ def test_many_unknown_destinations_are_held_by_one_rule():
 
 def test_a_hold_never_covers_a_rule_that_forwards():
     limiter = TableMissLimiter()
-    holds = [limiter.report(f"02:00:00:00:ff:{i:02x}", now_s=0.0) for i in range(MAX_DROP_RULES + 1)]
-    rules = (*forwarding_rules(ONE, ONE.switches[0]), *holds)
+    switch = forwarding(ONE)["s1"]
+    for i in range(MAX_DROP_RULES + 1):
+        switch.add_rule(limiter.report(f"02:00:00:00:ff:{i:02x}", now_s=0.0), 0)
     for frame in (unicast(None, ONE.interfaces[0]), arp_request(None, ONE.interfaces[0])):
-        assert action_for(rules, frame) == Output(1)
-    assert action_for(rules, {"eth_dst": BROADCAST, "eth_type": 0x0806}) is None
+        assert switch.handle(2, frame)[:2] == ([1], False)
+    assert switch.handle(2, {"eth_dst": BROADCAST, "eth_type": 0x0806})[:2] == ([], False)

@@ -3,12 +3,14 @@
 import gc
 import tracemalloc
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.forwarding.link_monitor import LinkChange
 from controllers.metrics import Metrics
 from controllers.network.description import SwitchPort
+from controllers.network.paths import LinkState
 from controllers.openflow.cookies import RuleKind
 from controllers.openflow.labels import Labels, interface_numbers
 from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
@@ -52,7 +54,7 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
     assert released == [placement.forward.actions]
     for way, here, there in ((flow, source, target), (flow.reversed(), target, source)):
         frame = frame_of(way, there)
-        crossed, arrived = follow(network, switches, here, frame)
+        crossed, arrived = follow(network, switches.channels, here, frame)
         direction = placement.forward if way == flow else placement.reverse
         assert crossed == [*(SwitchPort(hop.switch, hop.port) for hop in direction.path.hops), there.plugged_into]
         assert arrived == frame
@@ -68,10 +70,10 @@ def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
         (RST, True, True),
         (ACK, True, False),
     ):
-        out, seen, _ = switches.handle("e1", H1[0].port, frame_of(FLOW, H2[0], flags))
+        out, seen, _ = switches.channels["e1"].handle(H1[0].port, frame_of(FLOW, H2[0], flags))
         assert (bool(out), seen) == (leaves, is_seen), flags
         # What comes from another switch has been looked at where it entered.
-        out, seen, _ = switches.handle("c1", 1, frame_of(FLOW, H2[0], flags))
+        out, seen, _ = switches.channels["c1"].handle(1, frame_of(FLOW, H2[0], flags))
         assert (bool(out), seen) == (True, False), flags
 
 
@@ -83,19 +85,19 @@ def test_a_port_that_floods_is_not_heard_but_forwarded():
         (H3[0].port, mute_ends, ends, openings),
     ):
         for rule in rules(port, 5):
-            switches._put(SwitchRule("e1", rule, 0))
+            switches.channels["e1"].add_rule(rule, 0)
         for flags in quiet:
-            out, seen, _ = switches.handle("e1", port, frame_of(FLOW, H2[0], flags))
+            out, seen, _ = switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))
             assert (bool(out), seen) == (True, False)
         for flags in heard:
-            assert switches.handle("e1", port, frame_of(FLOW, H2[0], flags))[1]
+            assert switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))[1]
 
 
 def test_a_label_from_a_host_is_dropped():
     switches, flows = made(FABRIC)
     begin(flows)
     label = flows.placements.by_flow[FLOW].forward.label
-    out, seen, _ = switches.handle("e1", H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
+    out, seen, _ = switches.channels["e1"].handle(H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
     assert (out, seen) == ([], False)
 
 
@@ -134,7 +136,7 @@ def test_rules_of_a_flow_that_began_anew_stay():
     flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 1.0)
     begin(flows, now_s=2.0)
     flows.tick(10.0)
-    assert follow(FABRIC, switches, H1[0], frame_of(FLOW, H2[0]))[0][:-1] == [
+    assert follow(FABRIC, switches.channels, H1[0], frame_of(FLOW, H2[0]))[0][:-1] == [
         SwitchPort(hop.switch, hop.port) for hop in flows.placements.by_flow[FLOW].forward.path.hops
     ]
     assert {RuleKind.of(rule.cookie) for rule in switches.stored()["e1"]} >= {RuleKind.FORWARD}
@@ -157,7 +159,7 @@ def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent
 def taken_over(switches: Switches) -> tuple[Flows, StateRecovery]:
     """What a controller knows that begins with these switches."""
     _, flows = made(FABRIC, switches=switches)
-    recovery = StateRecovery(flows, switches, list(switches.tables))
+    recovery = StateRecovery(flows, switches, list(switches.channels))
     for switch, rules in switches.stored().items():
         assert not recovery.is_complete
         recovery.on_rules(switch, rules, 0.0)
@@ -198,9 +200,8 @@ def test_a_restarted_controller_finds_what_the_switches_have():
 def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
     switches, flows = made(FABRIC)
     begin(flows)
-    del switches.tables["c1"], switches.tables["c2"]  # they have been replaced by empty ones
     empty, _ = made(FABRIC)
-    switches.tables = {**empty.tables, "e1": switches.tables["e1"], "e2": switches.tables["e2"]}
+    switches.channels |= {core: empty.channels[core] for core in ("c1", "c2")}  # they have been replaced
     _, recovery = taken_over(switches)
     assert recovery.lost == 1
     assert kinds_in(switches) <= {RuleKind.HOLD, None}
@@ -268,17 +269,21 @@ def slow() -> tuple[SlowSwitches, Flows]:
     return made(FABRIC, switches=SlowSwitches(FABRIC, labels, interface_numbers(FABRIC)))
 
 
-def test_links_reroute_although_a_late_failure_has_closed_the_flow_the_other_way():
+@pytest.mark.parametrize(("flow", "source", "target"), [(FLOW.reversed(), H2[0], H1[0]), (FLOW, H1[0], H2[0])])
+def test_a_write_that_fails_late_closes_no_flow_that_has_begun_since(flow, source, target):
     switches, flows = slow()
     begin(flows)
     flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 0.0)
-    begin(flows, FLOW.reversed(), H2[0], H1[0])
+    begin(flows, flow, source, target)
     switches.unconfirmed[0](False)
-    edge = flows.placements.by_flow[FLOW.reversed()].forward.path.edges[0]
+    assert flows.table.find(flow).flow == flow
+    edge = flows.placements.by_flow[flow].forward.path.edges[0]
+    flows.topology.update(LinkState(edge, up=False))
     rerouting = Rerouting(flows, Metrics())
     rerouting.on_link_change(LinkChange(edge, False, "port"))
     switches.unconfirmed[-1](True)
-    assert (rerouting.moves[0].moved, rerouting.moves[0].stayed) == (0, 1)
+    assert (rerouting.moves[0].moved, rerouting.moves[0].stayed) == (1, 0)
+    assert edge not in flows.placements.edges_of(flow)
 
 
 def test_a_path_forgotten_while_it_is_written_is_not_known_as_written(monkeypatch):
@@ -290,4 +295,4 @@ def test_a_path_forgotten_while_it_is_written_is_not_known_as_written(monkeypatc
     switches.unconfirmed[0](True)
     flows.placements.forget_written("e1")
     begin(flows)
-    assert follow(FABRIC, switches, H1[0], frame_of(FLOW, H2[0]))[1] == frame_of(FLOW, H2[0])
+    assert follow(FABRIC, switches.channels, H1[0], frame_of(FLOW, H2[0]))[1] == frame_of(FLOW, H2[0])
