@@ -20,7 +20,7 @@ from controllers.subflows.flows import Flows
 from controllers.subflows.rerouting import Move
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ControllerState(Collector):
     """The parts of a controller that the view shows."""
 
