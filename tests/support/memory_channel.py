@@ -21,6 +21,7 @@ class MemoryChannel:
         self.rules: dict[tuple, StoredRule] = {}
         self.sent: deque[str] = deque(maxlen=100)
         self.barriers: list[int] = []
+        self.groups: dict[int, list] = {}
         self.frames: list[tuple[int, bytes, tuple[Action, ...]]] = []
 
     def add_rule(self, rule: Rule, cookie: int) -> int:
@@ -37,6 +38,9 @@ class MemoryChannel:
 
         self.rules = {key: it for key, it in self.rules.items() if is_kept(it)}
         self._send("delete_all_but")
+
+    def set_group(self, group: int, buckets) -> None:
+        self.groups[group] = list(buckets)
 
     def send_barrier(self) -> int:
         self.barriers.append(self._send("send_barrier"))

@@ -1,6 +1,6 @@
 """Switches that apply the rules of steering as Open vSwitch does, and a small network of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.network.paths import Topology
@@ -19,9 +19,14 @@ MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
 
 
 class Switches:
-    """All switches of a network, in memory; takes what a Writer would, and confirms it at once."""
+    """All switches of a network, in memory; takes what a Writer would.
+
+    Attributes:
+        unconfirmed: callbacks of the writes that the test confirms; None: each write is confirmed at once.
+    """
 
     def __init__(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
+        self.unconfirmed: list[Callable[[bool], None]] | None = None
         self.channels = {switch.name: MemoryChannel(switch.dpid) for switch in network.switches}
         for switch in network.switches:
             for rule in (*base_rules(network, network, switch, labels, interfaces), *hold_rules()):
@@ -31,7 +36,10 @@ class Switches:
         for stage in stages:
             for it in stage:
                 self.channels[it.switch].add_rule(it.rule, it.cookie)
-        done(True)
+        if self.unconfirmed is None:
+            done(True)
+        else:
+            self.unconfirmed.append(done)
 
     def delete(self, it: SwitchRule) -> None:
         self.channels[it.switch].delete_rule(it.rule)

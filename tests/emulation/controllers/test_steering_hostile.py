@@ -123,30 +123,6 @@ def test_garbage_changes_nothing_for_other_flows():
         testbed.check()
 
 
-def test_nobody_ends_or_diverts_another_hosts_flow():
-    with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
-        transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
-        transfer.wait_begun()
-        ((flow, before),) = subflows(testbed).items()
-        source, sport, target, dport = flow
-        server = mac_of(testbed, "h3")
-        view = testbed.controller.view
-
-        def ends() -> float:
-            return view.metrics().get('packet_ins_total{kind="end"}', 0)
-
-        heard, refused = ends(), view.metrics().get('syns_total{outcome="not_genuine"}', 0)
-        # From h2's port, in h1's name: an end, and a new beginning of the same flow.
-        for flags in ("4", "1"):
-            forge(testbed, "h2", "send", server, source, target, str(sport), str(dport), flags, "").wait()
-        forge(testbed, "h2", "send", server, source, target, str(sport), str(dport), "2", "").wait()
-        wait_until(lambda: ends() >= heard + 2, "the forged ends to arrive", 30)
-        wait_until(lambda: view.metrics().get('syns_total{outcome="not_genuine"}', 0) > refused, "the forged SYN", 10)
-        (after,) = subflows(testbed).values()
-        assert after == before
-        transfer.kill()
-
-
 def test_a_hosts_frame_with_a_label_goes_nowhere():
     def received(testbed: Testbed, host: str) -> str:
         return testbed.host(host).run(["nstat", "-asz", "TcpExtTCPACKSkippedChallenge", "TcpOutRsts"])

@@ -8,12 +8,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from controllers.network.description import Switch
+from controllers.openflow.event_table import PacketIn
+from controllers.openflow.switches import SwitchConnection
 from controllers.packets.mptcp_options import MpCapable, MpJoin, MptcpOptions, token_of
 from controllers.packets.segments import ACK, SYN, FlowKey, Segment
 from controllers.resilience.flood_guard import FloodGuard
 from controllers.subflows.connection_records import Counters, State, Subflow, SynKind
 from controllers.subflows.connections import LARGEST_ID, ConnectionTable
 from tests.support.captures import JOINED, kernels_token, segments
+from tests.support.memory_channel import MemoryChannel
 
 CLIENT, SERVER, STRANGER = "10.0.0.1", "10.0.0.2", "10.0.0.9"
 PORT, OTHER_PORT = ("s1", 1), ("s2", 1)
@@ -335,12 +339,17 @@ def test_ids_begin_anew_without_those_that_live():
 
 def test_the_guard_lets_a_burst_through_and_then_the_rate():
     counters = Counters()
-    guard = FloodGuard(8, 5, counters, mute_s=5, mute_rules=lambda port, duration_s: (), complaint="floods")
-    assert [guard.admits(PORT, 100.0) for _ in range(7)] == [True] * 5 + [False] * 2
-    assert guard.admits(OTHER_PORT, 100.0)
-    assert [guard.admits(PORT, 100.125) for _ in range(2)] == [True, False]
-    assert sum(guard.admits(PORT, 100.125 + i / 1024) for i in range(1, 1025)) == 8
-    assert sum(guard.admits(PORT, 1000.0) for _ in range(100)) == 5
+    guard = FloodGuard(8, 5, counters, lambda port, duration_s: (), complaint="floods")
+
+    def is_admitted(now_s: float, port: int = 1) -> bool:
+        connection = SwitchConnection(Switch("s1", 1), MemoryChannel(1))
+        return guard.admits(PacketIn(connection, port, b"", 0, 0, 0, now_s))
+
+    assert [is_admitted(100.0) for _ in range(7)] == [True] * 5 + [False] * 2
+    assert is_admitted(100.0, port=2)
+    assert [is_admitted(100.125) for _ in range(2)] == [True, False]
+    assert sum(is_admitted(100.125 + i / 1024) for i in range(1, 1025)) == 8
+    assert sum(is_admitted(1000.0) for _ in range(100)) == 5
     assert counters.rate_limited == 2 + 1 + 1016 + 95
 
 

@@ -12,7 +12,6 @@ from controllers.metrics import Metrics
 from controllers.network.description import SwitchPort
 from controllers.network.paths import LinkState
 from controllers.openflow.cookies import RuleKind
-from controllers.openflow.labels import Labels, interface_numbers
 from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
 from controllers.resilience.state_recovery import StateRecovery
@@ -253,25 +252,10 @@ def test_nothing_is_kept_of_connections_that_have_ended_at_one_switch():
         tracemalloc.stop()
 
 
-class SlowSwitches(Switches):
-    """Switches that confirm rules only when the test calls what is in `unconfirmed`."""
-
-    def __init__(self, network, labels, interfaces) -> None:
-        super().__init__(network, labels, interfaces)
-        self.unconfirmed = []
-
-    def write(self, stages, done) -> None:
-        super().write(stages, lambda _ok: self.unconfirmed.append(done))
-
-
-def slow() -> tuple[SlowSwitches, Flows]:
-    labels = Labels.for_hosts(it.mac for it in FABRIC.interfaces)
-    return made(FABRIC, switches=SlowSwitches(FABRIC, labels, interface_numbers(FABRIC)))
-
-
 @pytest.mark.parametrize(("flow", "source", "target"), [(FLOW.reversed(), H2[0], H1[0]), (FLOW, H1[0], H2[0])])
 def test_a_write_that_fails_late_closes_no_flow_that_has_begun_since(flow, source, target):
-    switches, flows = slow()
+    switches, flows = made(FABRIC)
+    switches.unconfirmed = []
     begin(flows)
     flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 0.0)
     begin(flows, flow, source, target)
@@ -288,7 +272,8 @@ def test_a_write_that_fails_late_closes_no_flow_that_has_begun_since(flow, sourc
 
 def test_a_path_forgotten_while_it_is_written_is_not_known_as_written(monkeypatch):
     monkeypatch.setattr(placements, "_MANY_PATHS", 1)
-    switches, flows = slow()
+    switches, flows = made(FABRIC)
+    switches.unconfirmed = []
     begin(flows)
     flows.placements.remove(FLOW)
     begin(flows, FlowKey("10.0.0.3", "10.0.0.1", 1000, 80), H3[0], H1[0])

@@ -1,0 +1,215 @@
+"""The managers of a controller, with switches in memory: what each event makes them send."""
+
+import pytest
+
+from controllers.discovery.discovery import LINK_TRAVEL_S
+from controllers.forwarding.link_monitor import URGENCY
+from controllers.forwarding.rule_manager import RuleRefused, forwarding_table
+from controllers.network.description import Network, SwitchPort
+from controllers.openflow.cookies import RuleKind
+from controllers.openflow.event_table import Event, PacketIn
+from controllers.openflow.rules import Output
+from controllers.openflow.steering_rules import Table
+from controllers.packets.segments import ACK, SYN
+from controllers.settings import Settings
+from controllers.steering_managers import steering_table
+from tests.support.memory_channel import MemoryChannel
+from tests.support.steering_model import FABRIC, FLOW, H1, H2, H3, follow, frame_of
+from tests.support.tcp_frames import ipv4, tcp
+
+UNKNOWN = "02:00:00:00:00:99"
+
+
+def ethernet(source: str, target: str, rest: bytes) -> bytes:
+    return bytes.fromhex((target + source).replace(":", "")) + rest
+
+
+SYN_FRAME = ethernet(H1[0].mac, H2[0].mac, ipv4(tcp())[12:])
+
+
+class Controlled:
+    """A controller and its switches, which report and confirm when the test says so."""
+
+    def __init__(self, described: Network | None = FABRIC, policy: str = "disjoint") -> None:
+        self.table = steering_table(Settings(policy, rest=()), described)
+        self.channels = {switch.name: MemoryChannel(switch.dpid) for switch in FABRIC.switches}
+
+    def connect(self, *names: str) -> None:
+        """Connects switches that had no rules, by default all, and lets them confirm what they are sent."""
+        for name in names or self.channels:
+            self.table.connect(self.channels[name], 0.0)
+            self.report(Event.RULES, name, [], True, 0.0)
+        self.confirm()
+
+    def report(self, event: Event, name: str, *arguments: object) -> None:
+        channel = self.channels[name]
+        self.table.handle(event, self.table.switches.by_channel[channel], *arguments)
+
+    def confirm(self) -> None:
+        while waiting := [name for name, channel in self.channels.items() if channel.barriers]:
+            self.report(Event.CONFIRMED, waiting[0], self.channels[waiting[0]].barriers.pop(0))
+
+    def run_tasks(self, now_s: float) -> None:
+        for _period_s, steps in self.table.tasks:
+            for step in steps:
+                step(now_s)
+
+    def packet_in(self, name: str, port: int, frame: bytes, table=Table.WATCH, cookie=0, now_s=1.0) -> None:
+        connection = self.table.switches.by_channel[self.channels[name]]
+        packet = PacketIn(connection, port, frame, len(frame), table, cookie, now_s)
+        self.table.handle(Event.PACKET_IN, packet)
+
+    def hold_syn(self) -> None:
+        self.packet_in("e1", H1[0].port, SYN_FRAME, cookie=RuleKind.HOLD.cookie)
+
+    def path(self) -> list[str]:
+        """The switches at which the flow's frames arrive one after the other."""
+        crossed, _ = follow(FABRIC, self.channels, H1[0], frame_of(FLOW, H2[0], ACK))
+        return [port.switch for port in crossed]
+
+
+def test_a_switch_is_ready_when_it_has_confirmed_everything_that_it_was_sent(capsys):
+    controlled, switch = Controlled(), MemoryChannel(1)
+    controlled.channels["e1"] = switch
+    controlled.table.connect(switch, 0.0)
+    sent = list(switch.sent)
+    assert sent[-1] == "send_barrier"
+    assert {"add_rule", "delete_all_but", "request_ports", "request_rules"} < set(sent)
+    assert capsys.readouterr().out == ""
+    controlled.confirm()
+    assert capsys.readouterr().out.startswith("switch e1 ready: ")
+
+
+def test_a_switch_that_the_network_does_not_have_gets_nothing(capsys):
+    stranger = MemoryChannel(99)
+    Controlled().table.connect(stranger, 0.0)
+    assert not stranger.sent
+    assert "a switch with dpid 99 connected" in capsys.readouterr().err
+
+
+def test_a_refused_base_rule_is_an_error_and_its_switch_is_never_ready(capsys):
+    table, switch = forwarding_table(FABRIC), MemoryChannel(1)
+    table.connect(switch, 0.0)
+    connection = table.switches.by_name["e1"]
+    table.handle(Event.REFUSED, connection, 77, "other")
+    with pytest.raises(RuleRefused, match="switch e1 refused"):
+        table.handle(Event.REFUSED, connection, 1, "full")
+    assert (table.switches.by_channel, table.switches.by_name) == ({}, {})
+    assert "refused a message: other" in capsys.readouterr().err
+
+
+def test_the_end_of_an_old_connection_does_not_end_the_new_one_of_its_switch():
+    controlled = Controlled()
+    controlled.connect()
+    old, new = controlled.channels["e1"], MemoryChannel(1)
+    controlled.table.connect(new, 0.0)
+    controlled.table.disconnect(old)
+    assert controlled.table.switches.by_name["e1"].channel is new
+    controlled.table.disconnect(new)
+    assert "e1" not in controlled.table.switches.by_name
+
+
+def test_a_held_syn_goes_on_when_all_switches_have_confirmed_its_path():
+    controlled = Controlled()
+    controlled.connect()
+    controlled.hold_syn()
+    assert controlled.channels["e1"].frames == []
+    controlled.confirm()
+    ((port, frame, actions),) = controlled.channels["e1"].frames
+    assert (port, frame[:12], len(actions)) == (H1[0].port, SYN_FRAME[:12], 2)
+    assert controlled.path() in (["e1", "c1", "e2"], ["e1", "c2", "e2"])
+
+
+@pytest.mark.parametrize("how", ["refused", "disconnected"])
+def test_a_held_syn_whose_path_fails_goes_on_as_forwarding_would_send_it(how):
+    controlled = Controlled()
+    controlled.connect()
+    controlled.hold_syn()
+    (core,) = (name for name in ("c1", "c2") if controlled.channels[name].barriers)
+    if how == "refused":
+        controlled.report(Event.REFUSED, core, controlled.channels[core].barriers[0] - 1, "full")
+    else:
+        controlled.table.disconnect(controlled.channels[core])
+    ((_, _, actions),) = controlled.channels["e1"].frames
+    assert actions == (Output(1),)
+
+
+def test_frames_wait_until_all_switches_have_reported_their_rules():
+    controlled = Controlled()
+    controlled.connect("e1")
+    controlled.hold_syn()
+    assert not controlled.channels["e1"].frames and not controlled.channels["e1"].barriers
+    controlled.connect("e2", "c1", "c2")
+    assert len(controlled.channels["e1"].frames) == 1
+
+
+def test_a_flow_leaves_a_link_whose_port_goes_down_and_so_do_all_other_frames():
+    controlled = Controlled()
+    controlled.connect()
+    controlled.hold_syn()
+    controlled.confirm()
+    before = controlled.path()
+    port = {"c1": 1, "c2": 2}[before[1]]
+    controlled.report(Event.PORT, "e1", port, False, 2.0)
+    controlled.confirm()
+    assert controlled.path()[1] != before[1]
+    for interface in H2:
+        (out,), _, _ = controlled.channels["e1"].handle(H3[0].port, {"eth_dst": interface.mac, "eth_type": 0x86DD})
+        assert out == 3 - port
+
+
+def test_a_port_that_sends_too_many_syns_is_muted_once():
+    controlled = Controlled()
+    controlled.connect()
+    for _ in range(3 * Settings().burst):
+        controlled.hold_syn()
+    out, is_reported, _ = controlled.channels["e1"].handle(H1[0].port, frame_of(FLOW, H2[0], SYN))
+    assert (len(out), is_reported) == (1, False)
+    assert controlled.channels["e1"].sent.count("add_rule") <= 100
+
+
+def test_a_frame_to_an_unknown_destination_is_reported_once_and_dropped(capsys):
+    controlled = Controlled()
+    controlled.connect()
+    for _ in range(2):
+        controlled.packet_in("e1", H1[0].port, ethernet(H1[0].mac, UNKNOWN, bytes(50)), table=Table.BASE)
+    assert capsys.readouterr().err == f"switch e1: no rule for {H1[0].mac} -> {UNKNOWN} (no. 1); dropped\n"
+    frame = {"eth_dst": UNKNOWN, "eth_type": 0x0800}
+    assert controlled.channels["e1"].handle(H1[0].port, frame)[:2] == ([], False)
+
+
+def test_switches_choose_paths_by_groups_if_the_policy_is_theirs():
+    controlled = Controlled(policy="ecmp")
+    controlled.connect()
+    assert len(controlled.channels["e1"].groups) == len(H2)
+    assert all(len(buckets) == 2 for buckets in controlled.channels["e1"].groups.values())
+    out, is_reported, _ = controlled.channels["c1"].handle(1, frame_of(FLOW, H2[0], SYN))
+    assert (out, is_reported) == ([2], False)
+
+
+def test_links_are_discovered_by_probes_and_hosts_by_what_they_send():
+    controlled = Controlled(None)
+    controlled.connect()
+    switches, channels = controlled.table.switches, controlled.channels
+    far_end = {end: other for link in FABRIC.links for end, other in ((link.a, link.b), (link.b, link.a))}
+    for at in (*far_end, *(it.plugged_into for it in FABRIC.interfaces)):
+        controlled.report(Event.PORT, at.switch, at.port, True, 0.0)
+    for _ in range(URGENCY):
+        controlled.run_tasks(1.0)
+    probes = {SwitchPort(name, out.port): frame for name, it in channels.items() for _, frame, (out,) in it.frames}
+    for here, there in ((H1[0], H2[0]), (H2[0], H1[0]), (H1[0], H2[0])):  # what one host hears, another one sends
+        controlled.packet_in(there.switch, there.port, probes[here.plugged_into], now_s=1.0 + LINK_TRAVEL_S + 0.1)
+    controlled.run_tasks(2.2)
+    assert switches.network.links == ()
+    for at in far_end:
+        controlled.packet_in(far_end[at].switch, far_end[at].port, probes[at], now_s=1.5)
+    controlled.run_tasks(2.5)
+    assert len(switches.network.links) == len(FABRIC.links)
+
+    for channel in channels.values():
+        channel.frames.clear()
+    lost = ethernet(H1[0].mac, UNKNOWN, bytes(50))
+    controlled.packet_in("e1", H1[0].port, lost, table=Table.BASE, now_s=3.0)
+    assert [it.mac for it in switches.network.interfaces] == [H1[0].mac]
+    flooded = {SwitchPort(name, out.port) for name, it in channels.items() for _, _, outs in it.frames for out in outs}
+    assert flooded == {it.plugged_into for it in FABRIC.interfaces} - {H1[0].plugged_into}
