@@ -23,9 +23,9 @@ CLIENT, SERVER, STRANGER = "10.0.0.1", "10.0.0.2", "10.0.0.9"
 PORT, OTHER_PORT = ("s1", 1), ("s2", 1)
 KEY = b"aserver'"
 TOKEN = token_of(KEY)
-CAPABLE = MptcpOptions(capable=MpCapable(1, None, None, False, False))
-GRANTED = MptcpOptions(capable=MpCapable(1, KEY, None, False, False))
-JOIN_GRANTED = MptcpOptions(join=MpJoin(None, False, 0))
+CAPABLE = MptcpOptions(capable=MpCapable(1, None))
+GRANTED = MptcpOptions(capable=MpCapable(1, KEY))
+JOIN_GRANTED = MptcpOptions(join=MpJoin(None, False))
 PLAIN = MptcpOptions()
 
 
@@ -42,7 +42,7 @@ def syn_ack(key: FlowKey, sequence: int = 1, data: int = 0) -> Segment:
 
 
 def joining(token: int = TOKEN, *, backup: bool = False) -> MptcpOptions:
-    return MptcpOptions(join=MpJoin(token, backup, 1))
+    return MptcpOptions(join=MpJoin(token, backup))
 
 
 def table_with_mptcp(**arguments) -> ConnectionTable:
@@ -163,7 +163,7 @@ def test_only_an_answer_to_the_syn_is_taken_for_one():
 
 def test_the_first_answer_counts():
     table = table_with_mptcp()
-    other = MptcpOptions(capable=MpCapable(1, b"another!", None, False, False))
+    other = MptcpOptions(capable=MpCapable(1, b"another!"))
     assert table.on_syn_ack(syn_ack(flow(1000)), other, 0.2).state is State.ESTABLISHED
     assert table.on_syn_ack(syn_ack(flow(1000)), PLAIN, 0.2).state is State.ESTABLISHED
     assert table.connections()[0].token == TOKEN
@@ -393,7 +393,7 @@ class AnyoneSendsAnything(RuleBasedStateMachine):
 
     @rule(key=FLOWS, sequence=SEQUENCES, server_key=KEYS, form=st.integers(0, 2))
     def answers(self, key, sequence, server_key, form):
-        options = (PLAIN, MptcpOptions(capable=MpCapable(1, server_key, None, False, False)), JOIN_GRANTED)[form]
+        options = (PLAIN, MptcpOptions(capable=MpCapable(1, server_key)), JOIN_GRANTED)[form]
         known = self.table.find(key)
         subflow = self.table.on_syn_ack(syn_ack(key, sequence), options, self.now_s)
         assert (subflow is None) == (known is None or known.sequence not in (sequence, None))
