@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from flightpath.errors import UsageError
 
 DEFAULT_REST = "127.0.0.1:8653"
-"""Where steering serves what it knows, unless told otherwise."""
+"""Default address of the view."""
 
 
 def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6653") -> tuple[str, int]:

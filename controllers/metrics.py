@@ -18,7 +18,7 @@ class Metrics:
     """The metrics of one controller.
 
     Attributes:
-        registry: also for collectors of what is counted elsewhere.
+        registry: takes collectors of numbers that are counted elsewhere, too.
     """
 
     def __init__(self) -> None:

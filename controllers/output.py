@@ -1,4 +1,4 @@
-"""What the controller prints: lines for the testbed on standard output, and its log on standard error."""
+"""The controller's output: lines for the testbed on standard output, and its log on standard error."""
 
 import contextlib
 import sys

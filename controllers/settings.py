@@ -20,7 +20,7 @@ from flightpath.units import parse_duration
 
 @dataclass(frozen=True)
 class Settings:
-    """How steering works.
+    """Settings of steering.
 
     Args:
         network: file with the description of the network; None: the network is discovered.
@@ -58,7 +58,7 @@ class Settings:
 
 
 def probe_plan(period: str) -> ProbePlan:
-    """How links are probed with this time between two probes, for example `100ms`; may raise a UsageError."""
+    """The plan with this time between two probes of a link, for example `100ms`; may raise a UsageError."""
     period_s = parse_duration(period, "probe period")
     if 0 < period_s < 0.01:
         raise UsageError(f"probe period: {period} is too short", "at least 10ms; 0s sends no probes")

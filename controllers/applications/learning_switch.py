@@ -65,7 +65,7 @@ class LearningSwitch(OpenFlowApp):
         )
 
     def _begin(self, datapath: Datapath) -> None:
-        """Learns from the beginning, by a rule for everything that no other one matches; the switch reports its end."""
+        """Starts to learn: adds a rule for everything that no other one matches; the switch reports its deletion."""
         self._ports[datapath] = {}
         parser, protocol = datapath.ofproto_parser, datapath.ofproto
         to_controller = parser.OFPActionOutput(protocol.OFPP_CONTROLLER, protocol.OFPCML_NO_BUFFER)

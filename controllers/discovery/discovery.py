@@ -3,8 +3,8 @@
 Links are discovered by probes (`forwarding.link_probes`), as LLDP does it: a switch receives what another has sent.
 Hosts are discovered by what they must send before they can be reached: ARP (RFC 826) and neighbour discovery (RFC
 4861). What a hostile host can claim is limited: a number of addresses per port, and none that another host uses. A link
-needs probes that cross it both ways without delay: one that was kept and sent again elsewhere makes none. Who has two
-ports and passes on at once what comes to either is a cable like any other.
+needs probes that cross it both ways without delay: one that was kept and sent again elsewhere makes none. A
+host with two ports that at once passes on what it receives at either is a cable like any other.
 
 Nothing here does any I/O: observations come in, a `Network` comes out.
 """
@@ -18,19 +18,19 @@ from controllers.network.description import Host, Interface, Link, Network, Swit
 from controllers.openflow.labels import Labels
 
 SETTLING_S = 0.5
-"""How long a port must be up without receiving a probe before it counts as a host's."""
+"""Time that a port must be up without receiving a probe before it counts as a host's."""
 
 ADDRESS_HELD_S = 60.0
-"""How long after its owner was last heard an IP address cannot be claimed by another host."""
+"""Time after its owner's last frame for which no other host can claim an IP address."""
 
 MAC_HELD_S = 5.0
-"""How long after it was last heard a host cannot appear at another port, unless its cable was cut."""
+"""Time after its last frame for which a host cannot appear at another port, unless its cable was cut."""
 
 LINK_TRAVEL_S = 1.0
-"""How long the probes may take that reveal a link; a host that keeps one and sends it elsewhere takes longer."""
+"""Maximum travel time of probes that reveal a link; a host that keeps one and sends it elsewhere takes longer."""
 
 BOTH_WAYS_WITHIN_S = 5.0
-"""How long after a probe has crossed a link one must have crossed it the other way."""
+"""Maximum time between two probes that cross a link in opposite directions."""
 
 MACS_PER_PORT, ADDRESSES_PER_MAC = 64, 16
 
@@ -45,7 +45,7 @@ class Neighbour:
 
     mac: str
     address: str | None
-    asks_for: str | None
+    wanted: str | None
 
 
 def parse_neighbour(frame: bytes) -> Neighbour | None:
@@ -65,7 +65,7 @@ def parse_neighbour(frame: bytes) -> Neighbour | None:
 
 @dataclass
 class _HostInterface:
-    """A discovered interface of a host; `addresses` are its IP addresses, each with the time when it was last heard."""
+    """A discovered interface of a host; `addresses` are its IP addresses, each with the time of its last frame."""
 
     at: SwitchPort
     heard_s: float
@@ -73,7 +73,7 @@ class _HostInterface:
 
 
 class Discovery:
-    """What has been discovered. No host can have a label as its address.
+    """The network as far as it has been discovered. No host can have a label as its address.
 
     Attributes:
         version: changes whenever `network` changes.

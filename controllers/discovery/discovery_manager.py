@@ -67,7 +67,7 @@ class DiscoveryManager:
             return
         self.discovery.add_host(neighbour.mac, neighbour.address, packet.ingress, packet.now_s)
         self._sync_soon(packet.now_s)
-        if neighbour.asks_for is not None and self.discovery.owner(neighbour.asks_for) is None:
+        if neighbour.wanted is not None and self.discovery.owner(neighbour.wanted) is None:
             self.frames.flood(packet)
 
     def on_all_rules(self, connection: SwitchConnection, rules: Sequence[StoredRule], now_s: float) -> None:

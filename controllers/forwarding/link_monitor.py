@@ -15,27 +15,27 @@ from dataclasses import dataclass, field
 from controllers.network.paths import Edge, Hop
 
 URGENCY = 4
-"""How many times as often as others a suspect link is probed."""
+"""Factor by which a suspect link is probed more often than others."""
 
 _LATE_PERIODS = 1.25
 _TRAVEL_DECAY = 0.7
-"""How much of the longest travel time so far still counts after each further probe."""
+"""Decay of the longest travel time with each further probe."""
 
 _MIN_SENT = 2
-"""How many frames must have entered a link before it counts that none has left it."""
+"""Minimum number of frames that have entered a link before it matters that none has left it."""
 
 _FIRST_TRAVEL_S = 1.0
-"""How long the first probe may take; for later ones the travel times so far are known."""
+"""Maximum travel time of the first probe; for later ones, earlier travel times are known."""
 
 
 @dataclass(frozen=True)
 class ProbePlan:
-    """How links are probed.
+    """The parameters of probing.
 
     Args:
         period_s: time between two probes over a link; 0 sends none.
-        urgent: how many more are sent when one is late, `URGENCY` times as often, before the link counts as dead.
-        returning: how many must arrive in a row, in both directions, before a dead link counts as up again.
+        urgent: number of further probes when one is late, `URGENCY` times as often, before the link counts as dead.
+        returning: number that must arrive in a row, in both directions, before a dead link counts as up again.
         max_per_s: probes per second in all; if there are too many links for that, the period becomes longer.
     """
 
@@ -51,14 +51,14 @@ class ProbePlan:
 
 @dataclass
 class _Direction:
-    """What is known of one direction of a link.
+    """The state of one direction of a link.
 
     Attributes:
-        alive_s: when it last carried a frame, as far as is known.
-        travel_s: how long recent probes took; None: none has arrived yet.
-        streak: how many probes have arrived in a row since it died.
+        alive_s: time of the last frame that it is known to have carried.
+        travel_s: travel time of recent probes; None: none has arrived yet.
+        streak: number of probes that have arrived in a row since it died.
         sent, received: frames that had entered and left it when it became suspect; None: not known yet.
-        fed_s: since when `_MIN_SENT` frames are known to have entered it since; None: they have not.
+        fed_s: time by which `_MIN_SENT` more frames had entered it; None: they have not.
     """
 
     alive_s: float
@@ -163,7 +163,7 @@ class LinkMonitor:
         """Looks for links that have fallen silent. To be called every `tick_s`.
 
         Args:
-            connected: the switches that can be asked; links to others count as alive.
+            connected: the switches that report; links to others count as alive.
 
         Returns:
             Suspect directions: probe them now, and give the counters of their ends to `on_counters`.
@@ -212,7 +212,7 @@ class LinkMonitor:
             direction.dead, direction.streak = now_s - direction.alive_s > self._silence_limit_s(direction), 0
 
     def _silence_limit_s(self, direction: _Direction) -> float:
-        """How long nothing may leave a link that is alive."""
+        """Maximum time for which nothing leaves a link that is alive."""
         travel_s = _FIRST_TRAVEL_S if direction.travel_s is None else direction.travel_s
         return _LATE_PERIODS * self.period_s + self._plan.urgent * self.tick_s + travel_s
 

@@ -21,7 +21,7 @@ _MAGIC = b"flpr"
 _DIGEST_BYTES = 16
 _MIN_FRAME_BYTES = 60
 _MAX_TRAVEL_S = 10.0
-"""How long a probe may be under way; a link with a long queue takes seconds."""
+"""Maximum travel time of a probe; a link with a long queue takes seconds."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Path:
 
 @dataclass(frozen=True)
 class LinkState:
-    """What is known of a link.
+    """The state of a link, as far as it is known.
 
     Args:
         capacity_bps: of its slower direction; None: unknown.
@@ -96,7 +96,7 @@ class LinkState:
 
     @classmethod
     def of(cls, link: Link) -> Self:
-        """What the description of a network says about a link."""
+        """The state of a link in the description of a network."""
         return cls(edge_of(link), link.capacity_bps, None if link.delay_us is None else link.delay_us / 1e6)
 
     @property
@@ -168,7 +168,7 @@ class Topology:
             self._invalidate()
 
     def state(self, edge: Edge) -> LinkState | None:
-        """What is known of a link, if it is there."""
+        """The state of a link, if it is there."""
         return self._states.get(edge)
 
     def edge_at(self, switch: str, port: int) -> Edge | None:

@@ -56,7 +56,7 @@ def _parse_trusted(text: bytes) -> Network:
 
 
 def _usage_error(details: Mapping[str, Any], source: str) -> UsageError:
-    """The error that pydantic has found, with its place written as in `controllers.network.description`."""
+    """Converts pydantic's error; its place is written as in `controllers.network.description`."""
     steps = list(details["loc"])
     match details["type"]:
         case "value_error":

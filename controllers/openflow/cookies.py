@@ -11,7 +11,7 @@ from enum import IntEnum
 from controllers.openflow.rules import COOKIE_PREFIX
 
 SIBLING_BIT = 1 << 48
-"""Of their upper 16 bits, the cookies of steering differ from those of forwarding in exactly this one."""
+"""The only one of the upper 16 bits in which cookies of steering differ from those of forwarding."""
 
 PREFIX = COOKIE_PREFIX & (0xFFFF << 48) ^ SIBLING_BIT
 PREFIX_MASK = 0xFFFF << 48
@@ -21,7 +21,7 @@ _BACKUP, _JOINED, _MPTCP, _HAS_TOKEN = (1 << bit for bit in (32, 33, 34, 35))
 
 
 class RuleKind(IntEnum):
-    """What a rule of steering is for."""
+    """The purpose of a rule of steering."""
 
     FORWARD = 1  # a flow, in the direction of its SYN
     REVERSE = 2  # a flow, in the other direction
@@ -31,7 +31,7 @@ class RuleKind(IntEnum):
 
     @classmethod
     def of(cls, cookie: int) -> "RuleKind | None":
-        """What a rule with this cookie is for; None if it is not a rule of steering."""
+        """The purpose of a rule with this cookie; None if it is not a rule of steering."""
         number = cookie >> _KIND_SHIFT & 0xF
         return cls(number) if cookie & PREFIX_MASK == PREFIX and number in set(cls) else None
 

@@ -11,7 +11,7 @@ from controllers.output import warn
 
 
 class Event(Enum):
-    """What switches report, and what managers conclude from it; with the arguments of those who handle it."""
+    """Reports of switches, and conclusions of managers; each with the arguments of its handlers."""
 
     STARTED = auto()  # nothing
     NEW_SWITCH = auto()  # dpid, now_s: a switch is about to connect; the network may not have it yet

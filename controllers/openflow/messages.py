@@ -120,7 +120,7 @@ Report = tuple[Event, *tuple[Any, ...]]
 
 
 def decode(message: Any, connection: SwitchConnection, now_s: float) -> Iterator[Report]:
-    """What a switch reports in a message; nothing in a frame too short for Ethernet, and nothing of reserved ports."""
+    """Decodes a message; a frame too short for Ethernet, and all about reserved ports, is ignored."""
     match message:
         case _parser.OFPPacketIn(data=frame) if len(frame) >= _ETHERNET_BYTES:
             in_port, rule = message.match.get("in_port", 0), (message.table_id, message.cookie)

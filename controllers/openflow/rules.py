@@ -18,7 +18,7 @@ DROP_PRIORITY = 10
 MISS_PRIORITY = 0
 
 MISS_BYTES = 64
-"""How much of a frame without a rule goes to the controller: enough to tell who sent it to whom."""
+"""Number of bytes that the controller gets of a frame without a rule: enough for its addresses."""
 
 WHOLE_FRAME = 0xFFFF
 """As `max_bytes` of ToController: the frame as it is, however long (OFPCML_NO_BUFFER)."""
@@ -39,7 +39,7 @@ ARP_REQUEST = 1
 NEIGHBOUR_SOLICITATION = 135
 
 MatchValue = int | str | tuple[str, str] | tuple[int, int]
-"""What a field must be equal to: a value, or a value under a mask."""
+"""The value that a field must have, or a value and a mask."""
 
 Match = tuple[tuple[str, MatchValue], ...]
 """OpenFlow field names with their values, each after the fields that it requires (`tcp_src` after `ip_proto`)."""
@@ -120,7 +120,7 @@ class StoredRule:
 
 
 def rule_key(rule: Rule) -> tuple[int, int, frozenset[tuple[str, MatchValue]]]:
-    """What identifies a rule in its switch. A rule with the same key replaces it; the order of the match is ignored."""
+    """The identity of a rule in its switch. A rule with the same key replaces it; the order of the match is ignored."""
     return rule.table, rule.priority, frozenset(rule.match)
 
 
@@ -130,7 +130,7 @@ def forwarding_rules(
     """All forwarding rules of one switch: to every interface that it can reach, over a shortest path.
 
     All switches on the way agree on the path, because each hop is strictly nearer to the interface's switch.
-    Of a frame without a rule, `miss_bytes` go to the controller.
+    The controller gets the first `miss_bytes` of a frame without a rule.
     """
     ports = output_ports(network, switch)
     rules = [rule for it in network.interfaces if it in ports for rule in _rules_towards(it, ports[it])]

@@ -191,7 +191,7 @@ class Direction:
 
     @property
     def actions(self) -> tuple[Output | SetDestination, ...]:
-        """What the switch does with the frames where they enter."""
+        """The actions on the frames at the switch where they enter."""
         if not self.path.hops:
             return (Output(self.target.port),)
         return (SetDestination(self.label), Output(self.path.hops[0].port))

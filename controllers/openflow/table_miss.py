@@ -7,17 +7,17 @@ a while. If there are many unknown destinations (a scan, a random generator), on
 from controllers.openflow.rules import DROP_PRIORITY, Rule
 
 DROP_S = 5
-"""How long a switch drops frames to an unknown destination without asking again."""
+"""Time for which a switch drops frames to an unknown destination before it reports another one."""
 
 MAX_DROP_RULES = 32
-"""How many unknown destinations of a switch have a rule of their own; if there are more, one rule drops them all."""
+"""Maximum number of unknown destinations of a switch with a rule of their own; beyond it, one rule drops them all."""
 
 
 class TableMissLimiter:
     """The unknown destinations of one switch.
 
     Attributes:
-        count: how many destinations have been reported since the switch connected, a repeated one anew each time.
+        count: number of reports of destinations since the switch connected.
     """
 
     def __init__(self) -> None:

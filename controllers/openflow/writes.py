@@ -25,7 +25,7 @@ class _Write:
 
 @dataclass
 class _Unconfirmed:
-    """What a switch has been sent and has not confirmed yet, by transaction id."""
+    """Messages to a switch that it has not confirmed yet, by transaction id."""
 
     barriers: dict[int, tuple[_Write, list[int]]] = field(default_factory=dict)
     rules: dict[int, _Write] = field(default_factory=dict)

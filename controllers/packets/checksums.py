@@ -1,7 +1,7 @@
 """Completes TCP checksums that a host has left to its network card.
 
-With offload, the field holds only the sum over the pseudo-header, and a mark beside the frame says so. The mark is lost
-on the way through the controller. (The kernel's datapath completes the sum before; that of Open vSwitch 3.1 does not.)
+With offload, the field holds only the sum over the pseudo-header, and metadata of the frame says so. The metadata does
+not come with the frame to the controller. (The kernel's datapath completes the sum before; that of Open vSwitch 3.1 does not.)
 """
 
 from controllers.packets.segments import IP_TCP, find_tcp
@@ -12,7 +12,7 @@ _CHECKSUM = 16
 def complete_tcp_checksum(frame: bytes) -> bytes:
     """The frame with a complete checksum, if it is a TCP segment with the sum over its pseudo-header only.
 
-    Any other frame is returned as it is, also one with a wrong checksum: its receiver must find that out.
+    Any other frame is returned unchanged, even one with a wrong checksum: its receiver must notice.
     """
     packet = find_tcp(frame, len(frame))
     if packet is None:

@@ -37,7 +37,7 @@ _TCP_HEADER = struct.Struct("!HHLLBB")
 
 @dataclass(frozen=True, order=True)
 class FlowKey:
-    """The addresses and ports of a TCP flow, in the direction in which it was seen.
+    """The addresses and ports of a TCP flow, in the direction of the segment.
 
     Args:
         source, destination: addresses in the form of `str(ipaddress.ip_address(...))`, as `network.description` has

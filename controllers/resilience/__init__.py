@@ -1,1 +1,1 @@
-"""What keeps steering going: recovery of its state after a restart, and guards against floods of frames."""
+"""Resilience of steering: recovery of its state after a restart, and guards against floods of frames."""

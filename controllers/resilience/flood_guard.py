@@ -10,7 +10,7 @@ from controllers.output import warn
 from controllers.subflows.connection_records import Counters
 
 MuteRules = Callable[[int, int], tuple[Rule, ...]]
-"""Returns the rules that mute a port, given by its number, for so many seconds."""
+"""Returns the rules that mute a port, given by its number, for a time in seconds."""
 
 _MUTE_S = 5
 
@@ -23,10 +23,10 @@ class FloodGuard:
         rate_per_s: frames per second that a port may send in the long run.
         burst: frames that a port may send at once after a silence; at least 1.
         counters: counts rejected frames (`rate_limited`).
-        complaint: what a port that sends more does, for the log.
+        complaint: predicate of the log line about a port that sends more.
 
     Attributes:
-        muted: how often a port has been muted.
+        muted: number of times that a port has been muted.
     """
 
     rate_per_s: float

@@ -20,7 +20,7 @@ PathActions = Mapping[tuple[str, int], tuple[Action, ...]]
 """The actions of path rules, by switch and path number."""
 
 SWITCH_TIMEOUT_S = 3.0
-"""How long new connections wait for switches that are not connected yet and might have rules of flows."""
+"""Time for which new connections wait for switches that are not connected yet and might have rules of flows."""
 
 
 @dataclass(frozen=True)

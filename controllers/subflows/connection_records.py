@@ -8,7 +8,7 @@ from controllers.packets.segments import FlowKey
 
 
 class State(StrEnum):
-    """How far a subflow's handshake has been seen."""
+    """The progress of a subflow's handshake."""
 
     PENDING = "pending"  # SYN seen
     ESTABLISHED = "established"  # SYN/ACK seen
@@ -39,7 +39,7 @@ class Subflow:
 
     @property
     def identity(self) -> tuple[FlowKey, int, int | None]:
-        """What all records of this flow have in common, and no other flow."""
+        """The fields that all records of this flow share, and no other flow has."""
         return self.flow, self.connection, self.sequence
 
 
@@ -64,7 +64,7 @@ class Connection:
 
 
 class SynKind(StrEnum):
-    """What a SYN is to the table of connections."""
+    """The meaning of a SYN for the table of connections."""
 
     OPENED = "opened"  # a new connection; an old one with the same addresses and ports is in `Admission.removed`
     JOINED = "joined"  # a new subflow of a known connection
@@ -75,7 +75,7 @@ class SynKind(StrEnum):
 
 @dataclass(frozen=True)
 class Admission:
-    """How the table of connections has taken a SYN.
+    """The answer of the table of connections to a SYN.
 
     Args:
         subflow: None if it is not kept.
@@ -89,7 +89,7 @@ class Admission:
 
 @dataclass
 class Counters:
-    """What has happened since the start."""
+    """Numbers of events since the start."""
 
     opened: int = 0  # connections opened by a SYN
     mptcp: int = 0  # connections that a SYN/ACK made MPTCP

@@ -24,11 +24,11 @@ from controllers.subflows.connections import ConnectionTable
 from controllers.subflows.placements import Placement, Placements
 from controllers.subflows.policies import PathRequest, Policy
 
-SHOWN_AFTER_S = 2.0
-"""By then the counters have been read twice, and a link's load contains most of the flow."""
+LOAD_LAG_S = 2.0
+"""Time after which the counters have been read twice, and a link's load contains most of a new flow."""
 
 TOKEN_TIMEOUT_S = 0.1
-"""How long a join waits for its connection's token before the token counts as unknown."""
+"""Time for which a join waits for its connection's token before the token counts as unknown."""
 
 _MAX_PENDING = 256
 
@@ -37,7 +37,7 @@ Release = Callable[[tuple[Action, ...] | None], None]
 
 
 class Outcome(StrEnum):
-    """How a SYN was handled."""
+    """The outcome of a SYN."""
 
     STEERED = "steered"
     REPEATED = "repeated"
@@ -64,7 +64,7 @@ class _HeldSyn:
 
     @property
     def token(self) -> int | None:
-        """Of the connection that it joins; None if it joins none."""
+        """The token of the connection that it joins; None if it joins none."""
         return None if self.options.join is None else self.options.join.token
 
 
@@ -162,7 +162,7 @@ class Flows:
             subflow = self.table.find(flow)
             if subflow is not None and self._packets.get(flow, (-1, 0.0))[0] != packets:
                 self._packets[flow] = packets, now_s
-        self._packets = {flow: seen for flow, seen in self._packets.items() if self.table.find(flow) is not None}
+        self._packets = {flow: counted for flow, counted in self._packets.items() if self.table.find(flow) is not None}
         for connection in self.table.connections():
             directions = [flow for it in connection.subflows for flow in (it.flow, it.flow.reversed())]
             active_s = max(self._packets.get(flow, (0, connection.opened_s))[1] for flow in directions)
@@ -315,5 +315,5 @@ class _RecentFlows:
         return self._on_link
 
     def _forget_old(self, now_s: float) -> None:
-        while self._added and self._added[0][0] + SHOWN_AFTER_S <= now_s:
+        while self._added and self._added[0][0] + LOAD_LAG_S <= now_s:
             self._on_link.subtract(self._added.popleft()[1])

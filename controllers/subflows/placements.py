@@ -16,7 +16,7 @@ from controllers.openflow.steering_rules import Direction, SwitchRule, path_rule
 from controllers.packets.segments import FlowKey
 
 LINGER_S = 3.0
-"""How long the rules of an ended flow stay, for segments that are still on their way."""
+"""Time for which the rules of an ended flow stay, for segments that are still on their way."""
 
 _MANY_PATHS = 4096
 

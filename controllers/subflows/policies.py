@@ -17,7 +17,7 @@ from flightpath.suggestions import did_you_mean
 DEFAULT_POLICY = "disjoint"
 
 MAX_PATHS = 8
-"""How many disjoint or equal paths are considered: as many as Linux lets a connection have subflows."""
+"""Maximum number of disjoint or equal paths that are considered: Linux's maximum of subflows per connection."""
 
 _FIRST = 1 << 120
 _SECOND = 1 << 90
@@ -124,7 +124,7 @@ def disjoint(topology: Topology, request: PathRequest) -> Path | None:
 
 @policy()
 def shortest(topology: Topology, request: PathRequest) -> Path | None:
-    """The path with the fewest links; of several the one that shares least, then the one with the least delay."""
+    """The path with the fewest links; among equals the one that shares least, then the one with the least delay."""
     return _lightest(topology, request, lambda state: _FIRST + request.in_use[state.edge] * _SECOND)
 
 
@@ -193,12 +193,12 @@ def _sharing(request: PathRequest) -> Callable[[LinkState], int]:
 
 
 def _lightest(topology: Topology, request: PathRequest, weight: Callable[[LinkState], int]) -> Path | None:
-    """The path with the least sum of weights; of several the one with the fewest links, then the least delay."""
+    """The path with the least sum of weights; among equals the one with the fewest links, then the least delay."""
     return lightest_path(topology.graph, request.source, request.target, lambda state: weight(state) + state.cost)
 
 
 def _best_bottleneck(topology: Topology, request: PathRequest, badness: Callable[[LinkState], float]) -> Path | None:
-    """Of the paths that share least the one whose worst link is least bad; among equals as `_lightest`.
+    """The path whose worst link is least bad, of those that share least; among equals as `_lightest`.
 
     A binary search finds the lowest limit on badness under which a path shares no more than without a limit.
     """

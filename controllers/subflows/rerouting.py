@@ -18,7 +18,7 @@ _MAX_MOVES = 100
 
 @dataclass(frozen=True)
 class Move:
-    """What was moved because a link changed.
+    """The flows that were moved because a link changed.
 
     Attributes:
         moved, stayed: flows that got another path, and flows for which there is none.

@@ -21,7 +21,7 @@ class NoController(FlightpathError):
 
 
 class View:
-    """A controller's view at `http://127.0.0.1:8653` or `unix:/path`; each method fetches it anew.
+    """A controller's view at `http://127.0.0.1:8653` or `unix:/path`; each method fetches it again.
 
     Raises:
         UsageError: `where` has another form.
@@ -34,15 +34,15 @@ class View:
             raise UsageError(f"url: cannot read {where!r}", "accepted forms: http://127.0.0.1:8653, unix:/path")
 
     def connections(self) -> dict[str, Any]:
-        """What `controllers.view.state.ControllerState.connections_json` returns."""
+        """The connections, as `controllers.view.state.ControllerState.connections_json` returns them."""
         return json.loads(self.get("/connections"))
 
     def topology(self) -> dict[str, Any]:
-        """What `controllers.view.state.ControllerState.topology_json` returns."""
+        """The topology, as `controllers.view.state.ControllerState.topology_json` returns it."""
         return json.loads(self.get("/topology"))
 
     def health(self) -> dict[str, Any]:
-        """What `controllers.view.state.ControllerState.health_json` returns."""
+        """The health, as `controllers.view.state.ControllerState.health_json` returns it."""
         return json.loads(self.get("/health"))
 
     def metrics(self) -> dict[str, float]:

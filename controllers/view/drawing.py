@@ -27,7 +27,7 @@ Point = numpy.ndarray
 
 
 def draw(connections: Mapping[str, Any], topology: Mapping[str, Any], target: Path) -> None:
-    """Draws the network; each subflow is a coloured line from host to host, beside the others on a link.
+    """Draws the network; each subflow is a coloured line from host to host, parallel to the others on a link.
 
     Raises:
         UsageError: the extension is unknown, or the file cannot be written.
@@ -110,7 +110,7 @@ def _draw_subflows(
         for a, b in ways[number]:
             lanes = on_link[frozenset((a, b))]
             offset = (lanes.index(number) - (len(lanes) - 1) / 2) * _LANE
-            line += _beside(points[a], points[b], offset if a < b else -offset)
+            line += _shifted(points[a], points[b], offset if a < b else -offset)
         label = f"{connection}: {ends_of(subflow)}{' (backup)' if subflow['backup'] else ''}"
         style = "--" if subflow["backup"] or subflow["state"] == "pending" else "-"
         colour = colours(number % colours.N)
@@ -131,7 +131,7 @@ def _links_of(graph: networkx.Graph, subflow: Mapping[str, Any]) -> list[tuple[s
     return [(a, b) for a, b in pairwise(nodes) if a != b]
 
 
-def _beside(a: Point, b: Point, offset: float) -> list[Point]:
+def _shifted(a: Point, b: Point, offset: float) -> list[Point]:
     """The ends of a link, moved aside."""
     along = b - a
     aside = numpy.array([-along[1], along[0]]) / (numpy.hypot(*along) or 1.0) * offset

@@ -38,11 +38,11 @@ def read(data: bytes) -> None:
         neighbour = parse_neighbour(frame)
         if neighbour is None:
             continue
-        for address in filter(None, (neighbour.address, neighbour.asks_for)):
+        for address in filter(None, (neighbour.address, neighbour.wanted)):
             ip_address(address)
         discovery.add_host(neighbour.mac, neighbour.address, _at(number), now_s)
-        if neighbour.asks_for is not None:
-            discovery.owner(neighbour.asks_for)
+        if neighbour.wanted is not None:
+            discovery.owner(neighbour.wanted)
     _claim_bounded(discovery)
 
 
