@@ -23,11 +23,9 @@ class Channel(Protocol):
         """Deletes the rule with this priority and match, if there is one."""
 
     def delete_all_but(self, cookie: int, sibling_bit: int) -> None:
-        """Deletes the rules in all tables that have another cookie.
+        """Deletes the rules in all tables that have another cookie, but for siblings.
 
-        Args:
-            sibling_bit: one of the upper 16 bits, or 0. Rules stay too if the upper 16 bits of their cookie differ from
-                `cookie` in exactly this bit.
+        The upper 16 bits of a sibling's cookie differ in exactly `sibling_bit`; 0: there are no siblings.
         """
 
     def set_group(self, group: int, buckets: Iterable[Sequence[Action]]) -> None:

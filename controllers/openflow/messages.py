@@ -115,12 +115,8 @@ class OpenFlowChannel(Channel):
         )
 
 
-Report = tuple[Event, *tuple[Any, ...]]
-"""An event with its arguments."""
-
-
-def decode(message: Any, connection: SwitchConnection, now_s: float) -> Iterator[Report]:
-    """Decodes a message; a frame too short for Ethernet, and all about reserved ports, is ignored."""
+def decode(message: Any, connection: SwitchConnection, now_s: float) -> Iterator[tuple[Any, ...]]:
+    """Decodes a message to events with their arguments; ignores frames too short for Ethernet, and reserved ports."""
     match message:
         case _parser.OFPPacketIn(data=frame) if len(frame) >= _ETHERNET_BYTES:
             in_port, rule = message.match.get("in_port", 0), (message.table_id, message.cookie)

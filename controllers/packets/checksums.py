@@ -1,7 +1,7 @@
 """Completes TCP checksums that a host has left to its network card.
 
-With offload, the field holds only the sum over the pseudo-header, and metadata of the frame says so. The metadata does
-not come with the frame to the controller. (The kernel's datapath completes the sum before; that of Open vSwitch 3.1 does not.)
+With offload, the field holds only the sum over the pseudo-header, and metadata of the frame says so, which the
+controller does not get. (The kernel's datapath completes the sum before; that of Open vSwitch 3.1 does not.)
 """
 
 from controllers.packets.segments import IP_TCP, find_tcp

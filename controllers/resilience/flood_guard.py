@@ -9,9 +9,6 @@ from controllers.openflow.rules import Rule
 from controllers.output import warn
 from controllers.subflows.connection_records import Counters
 
-MuteRules = Callable[[int, int], tuple[Rule, ...]]
-"""Returns the rules that mute a port, given by its number, for a time in seconds."""
-
 _MUTE_S = 5
 
 
@@ -23,6 +20,7 @@ class FloodGuard:
         rate_per_s: frames per second that a port may send in the long run.
         burst: frames that a port may send at once after a silence; at least 1.
         counters: counts rejected frames (`rate_limited`).
+        mute_rules: returns the rules that mute a port, given by its number, for a time in seconds.
         complaint: predicate of the log line about a port that sends more.
 
     Attributes:
@@ -32,7 +30,7 @@ class FloodGuard:
     rate_per_s: float
     burst: int
     counters: Counters
-    mute_rules: MuteRules
+    mute_rules: Callable[[int, int], tuple[Rule, ...]]
     complaint: str
     muted: int = 0
     _buckets: dict[SwitchPort, tuple[float, float]] = field(default_factory=dict)

@@ -11,10 +11,10 @@ from controllers.openflow.cookies import FlowCookie, RuleKind, path_number
 from controllers.openflow.labels import INTERFACE_MASK, Labels
 from controllers.openflow.rules import Action, Output, SetDestination, StoredRule, rule_key
 from controllers.openflow.steering_rules import SwitchRule, Table, flow_of_match
+from controllers.openflow.writes import Writer
 from controllers.packets.segments import FlowKey
 from controllers.subflows.connection_records import State, Subflow
 from controllers.subflows.flows import Flows
-from controllers.subflows.placements import RuleWriter
 
 PathActions = Mapping[tuple[str, int], tuple[Action, ...]]
 """The actions of path rules, by switch and path number."""
@@ -52,7 +52,7 @@ class StateRecovery:
     """
 
     flows: Flows
-    writer: RuleWriter
+    writer: Writer
     expected: Collection[str] | None
     is_complete: bool = False
     restored: int = 0

@@ -68,6 +68,7 @@ class _HeldSyn:
         return None if self.options.join is None else self.options.join.token
 
 
+@dataclass
 class Flows:
     """The known flows.
 
@@ -76,21 +77,15 @@ class Flows:
             in the whole network.
     """
 
-    def __init__(
-        self,
-        topology: Topology,
-        policy: Policy,
-        placements: Placements,
-        *,
-        knows_hosts: bool = True,
-    ) -> None:
-        self.topology = topology
-        self.policy = policy
+    topology: Topology
+    policy: Policy
+    placements: Placements
+    knows_hosts: bool = True
+
+    def __post_init__(self) -> None:
         self.hosts = KnownHosts()
-        self.table = ConnectionTable(host_of=self.hosts.name_at) if knows_hosts else ConnectionTable()
-        self.placements = placements
+        self.table = ConnectionTable(host_of=self.hosts.name_at) if self.knows_hosts else ConnectionTable()
         self.outcomes: Counter[Outcome] = Counter()
-        self._knows_hosts = knows_hosts
         self._pending_joins = _PendingJoins(self._knows_token)
         self._recent = _RecentFlows()
         self._finished: dict[FlowKey, set[FlowKey]] = {}
@@ -191,7 +186,7 @@ class Flows:
 
     def find_by_token(self, flow: FlowKey, token: int) -> Connection | None:
         """The connection that a join with this flow and token belongs to."""
-        host: Hashable = self.hosts.name_at(flow.destination) if self._knows_hosts else None
+        host: Hashable = self.hosts.name_at(flow.destination) if self.knows_hosts else None
         return self.table.find_by_token(host, token)
 
     def _connection_of(self, subflow: Subflow) -> Connection:

@@ -12,7 +12,8 @@ from controllers.openflow.cookies import RuleKind
 from controllers.openflow.rules import Output, SetDestination
 from controllers.openflow.steering_rules import group_rules, path_rules
 from controllers.openflow.switches import Switches
-from controllers.subflows.placements import Placements, RuleWriter
+from controllers.openflow.writes import Writer
+from controllers.subflows.placements import Placements
 from controllers.subflows.policies import MAX_PATHS
 
 
@@ -22,7 +23,7 @@ class Groups:
 
     placements: Placements
     topology: Topology
-    writer: RuleWriter
+    writer: Writer
     switches: Switches
 
     def write(self, *_change: object) -> None:

@@ -1,34 +1,24 @@
 """Placements: which flow takes which path, and the rules for it.
 
-Nothing here knows os-ken or the clock: rules go to a `RuleWriter`, and the caller passes the time.
+Nothing here knows os-ken or the clock: rules go to a `Writer`, and the caller passes the time.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from controllers.network.description import Interface
 from controllers.network.paths import Edge, Path
 from controllers.openflow.cookies import FlowCookie, RuleKind
 from controllers.openflow.labels import InterfaceNumbers, Labels, Numbers
 from controllers.openflow.steering_rules import Direction, SwitchRule, path_rules
+from controllers.openflow.writes import Writer
 from controllers.packets.segments import FlowKey
 
 LINGER_S = 3.0
 """Time for which the rules of an ended flow stay, for segments that are still on their way."""
 
 _MANY_PATHS = 4096
-
-
-class RuleWriter(Protocol):
-    """Writes rules to switches, as `controllers.openflow.writes.Writer` does."""
-
-    def write(self, stages: Iterable[Sequence[SwitchRule]], done: Callable[[bool], None]) -> None:
-        """Writes rules stage by stage, then calls `done` with whether all switches have confirmed them."""
-
-    def delete(self, rule: SwitchRule) -> None:
-        """Deletes a rule."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,7 @@ class Placements:
         by_flow: the placements, by flow in the direction of its SYN.
     """
 
-    writer: RuleWriter
+    writer: Writer
     labels: Labels
     interfaces: InterfaceNumbers
     paths: Numbers[Path] = field(default_factory=Numbers)

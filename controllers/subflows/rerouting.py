@@ -88,8 +88,7 @@ class Rerouting:
             before = self.flows.placements.by_flow[flow]
             source, target = before.forward.source, before.forward.target
             subflow = self.flows.table.find(flow)
-            if subflow is None:  # closed in the name of a flow with the same ends the other way, whose rules failed
-                continue
+            assert subflow is not None, "each flow that has a path is in the table"
             path = self.flows.choose(subflow, source.switch, target.switch, now_s)
             if path is not None and path != before.forward.path:
                 placements.append(self.flows.place(flow, path, source, target, before.cookie, now_s))
