@@ -33,10 +33,11 @@ class MemoryChannel:
         self._send("delete_rule")
 
     def delete_all_but(self, cookie: int, sibling_bit: int) -> None:
-        def is_kept(it: StoredRule) -> bool:
-            return it.cookie == cookie or (it.cookie ^ cookie) >> 48 << 48 == (sibling_bit or None)
-
-        self.rules = {key: it for key, it in self.rules.items() if is_kept(it)}
+        self.rules = {
+            key: it
+            for key, it in self.rules.items()
+            if it.cookie == cookie or (sibling_bit and (it.cookie ^ cookie) >> 48 << 48 == sibling_bit)
+        }
         self._send("delete_all_but")
 
     def set_group(self, group: int, buckets) -> None:

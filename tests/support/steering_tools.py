@@ -1,4 +1,4 @@
-"""Transfers between hosts of a steered network, told by their receiver, and what links have carried meanwhile."""
+"""Transfers between hosts of a steered network, as their receivers report them, and what links carried meanwhile."""
 
 import contextlib
 import json
@@ -64,7 +64,7 @@ print(json.dumps({"received": received, "connect_s": connected - begun,
 
 @dataclass(frozen=True)
 class Received:
-    """What the receiver of a transfer tells.
+    """The report of a transfer's receiver.
 
     Attributes:
         received: bytes.
@@ -79,7 +79,7 @@ class Received:
 
 @contextlib.contextmanager
 def serving(host: MultihomedHost, address: str, *, mptcp: bool = True) -> Iterator[None]:
-    """A server that sends to each client as many bytes as that asks for."""
+    """A server that sends to each client as many bytes as it requests."""
     server = host.popen(["python3", "-c", _SOURCE, address, str(MPTCP if mptcp else TCP)])
     try:
         wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 30)
@@ -101,9 +101,9 @@ class Transfer:
 
     def end(self, limit_s: float = 60) -> Received:
         """Waits for the last byte."""
-        told, _ = self._process.communicate(timeout=limit_s)
+        output, _ = self._process.communicate(timeout=limit_s)
         assert self._process.returncode == 0
-        return Received(**json.loads(told.splitlines()[-1]))
+        return Received(**json.loads(output.splitlines()[-1]))
 
     def abort(self) -> None:
         """Ends it with bytes unread: the kernel resets all subflows then, else it may keep them for 60 s."""
@@ -117,9 +117,9 @@ class Transfer:
 
 def download(client: MultihomedHost, address: str, size: int, *, mptcp: bool = True) -> Received:
     """A download to its end."""
-    told = Transfer(client, address, size, mptcp=mptcp).end()
-    assert told.received == size
-    return told
+    result = Transfer(client, address, size, mptcp=mptcp).end()
+    assert result.received == size
+    return result
 
 
 def kill_controller(testbed: Testbed) -> None:
@@ -172,17 +172,17 @@ def subflows(testbed: Testbed) -> dict[tuple[str, int, str, int], dict[str, Any]
 
 def kernel_subflows(server: MultihomedHost) -> dict[tuple[str, int, str, int], dict[str, Any]]:
     """The same as the server's kernel sees it, of established TCP sockets on its port: token, and bytes sent."""
-    found = {}
-    told = server.run(["ss", "-HtniO", "state", "established", f"sport = :{PORT}"])
-    for line in told.splitlines():
+    sockets = {}
+    output = server.run(["ss", "-HtniO", "state", "established", f"sport = :{PORT}"])
+    for line in output.splitlines():
         _queued, _sent, here, there = line.split()[:4]
         token = re.search(r"tcp-ulp-mptcp .*token:[0-9a-f]+\(id:\d+\)/([0-9a-f]+)\(", line)
         sent = re.search(r" bytes_sent:(\d+)", line)
-        found[(*_end(there), *_end(here))] = {
+        sockets[(*_end(there), *_end(here))] = {
             "token": f"{int(token[1], 16):08x}" if token else None,
             "bytes": int(sent[1]) if sent else 0,
         }
-    return found
+    return sockets
 
 
 def mib_counter(host: MultihomedHost, name: str) -> int:

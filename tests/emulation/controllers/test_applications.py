@@ -112,18 +112,18 @@ def test_without_an_application_it_learns_and_goes_on_when_rules_are_deleted():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("import ryu.app.wsgi\n", "os-ken, which continues Ryu, has no ryu.app.wsgi"),
         ("1 / 0\n", "ZeroDivisionError: division by zero"),
     ],
 )
-def test_an_application_that_does_not_load_shows_why(tmp_path, text, said):
+def test_an_application_that_does_not_load_shows_why(tmp_path, text, message):
     application = tmp_path / "broken.py"
     application.write_text(text)
 
     done = mn("--controller", f"osken,{application}", "--test", "pingall")
 
     assert done.returncode == 1
-    assert said in done.stdout
+    assert message in done.stdout
     assert "Results" not in done.stdout

@@ -38,8 +38,8 @@ class Controller:
 
     def port(self, what: str) -> int:
         """The port in a line that it has printed; 0: not printed yet."""
-        found = [match[1] for line in self.lines if (match := re.match(rf"{what} .*:(\d+)$", line))]
-        return int(found[0]) if found else 0
+        ports = [match[1] for line in self.lines if (match := re.match(rf"{what} .*:(\d+)$", line))]
+        return int(ports[0]) if ports else 0
 
     def _read(self) -> None:
         self.lines.extend(self.process.stdout)

@@ -81,7 +81,7 @@ def test_without_another_path_flows_stay_where_they_are():
         transfer.wait_begun()
         link = core_link(testbed, "edge1", "core1")
         link.set_black_hole(True)
-        wait_until(lambda: not all(links_up(testbed)), "the black hole to be seen", 30)
+        wait_until(lambda: not all(links_up(testbed)), "the black hole to be detected", 30)
         (move,) = testbed.controller.view.topology()["moves"]
         assert (move["moved"], move["stayed"]) == (0, 1)
         link.set_black_hole(False)
@@ -139,8 +139,8 @@ def test_what_ends_while_no_controller_is_there_is_not_kept():
 
     def rules_of_flows() -> int:
         argv = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows"]
-        told = [run([*argv, switch, "table=1"]) for switch in ("edge1", "edge2")]
-        return sum(text.count(f"priority={FLOW_PRIORITY},") for text in told)
+        tables = [run([*argv, switch, "table=1"]) for switch in ("edge1", "edge2")]
+        return sum(text.count(f"priority={FLOW_PRIORITY},") for text in tables)
 
     with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
         lasting = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)

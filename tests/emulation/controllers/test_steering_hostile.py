@@ -26,11 +26,10 @@ def checksum(data):
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
 
-def segment(mac, source, target, sport, dport, flags, options=b"", sequence=1):
-    options += bytes(-len(options) % 4)
-    head = struct.pack("!HHLLBBHHH", sport, dport, sequence, 1, (20 + len(options)) // 4 << 4, flags, 8192, 0, 0)
-    pseudo = socket.inet_aton(source) + socket.inet_aton(target) + struct.pack("!HH", 6, len(head) + len(options))
-    tcp = bytearray(head + options)
+def segment(mac, source, target, sport, dport, flags):
+    head = struct.pack("!HHLLBBHHH", sport, dport, 1, 1, 5 << 4, flags, 8192, 0, 0)
+    pseudo = socket.inet_aton(source) + socket.inet_aton(target) + struct.pack("!HH", 6, len(head))
+    tcp = bytearray(head)
     struct.pack_into("!H", tcp, 16, checksum(pseudo + bytes(tcp)))
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 1, 0, 64, 6, 0, *map(socket.inet_aton, (source, target)))
     ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
@@ -48,8 +47,8 @@ if what == "flood":
             raw.send(segment(mac, source, target, random.randrange(1024, 65536), random.randrange(1, 65536), 2))
         time.sleep(0.001)
 elif what == "send":
-    mac, source, target, sport, dport, flags, options = arguments
-    raw.send(segment(mac, source, target, int(sport), int(dport), int(flags), bytes.fromhex(options)))
+    mac, source, target, sport, dport, flags = arguments
+    raw.send(segment(mac, source, target, int(sport), int(dport), int(flags)))
 """
 
 
@@ -102,18 +101,18 @@ def test_a_hosts_frame_with_a_label_goes_nowhere():
 
     def dropped_labels() -> int:
         argv = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "edge1", "table=0"]
-        told = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-        (line,) = [line for line in told.splitlines() if "priority=90" in line]
+        output = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        (line,) = [line for line in output.splitlines() if "priority=90" in line]
         return int(line.partition("n_packets=")[2].partition(",")[0])
 
     with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h3"), "10.0.1.3", mptcp=False):
         download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False)
         transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
         transfer.wait_begun()
-        ((_, seen),) = subflows(testbed).items()
+        ((_, subflow),) = subflows(testbed).items()
         before = received(testbed, "h3")
-        forge(testbed, "h2", "send", seen["label"], "10.0.1.2", "10.0.1.3", "4242", "4242", "16", "").wait()
+        forge(testbed, "h2", "send", subflow["label"], "10.0.1.2", "10.0.1.3", "4242", "4242", "16").wait()
         wait_until(lambda: dropped_labels() >= 1, "the guard to drop it", 30)
         assert "4242" not in received(testbed, "h3")[len(before) :]
-        assert path_of(seen) in carried_by_core(testbed)
+        assert path_of(subflow) in carried_by_core(testbed)
         transfer.kill()

@@ -26,100 +26,100 @@ SOLICITATION = bytes.fromhex(
 )
 
 
-def begun() -> Discovery:
+def discovered() -> Discovery:
     """Two switches with a link, and two ports for hosts that have been silent long enough."""
-    found = Discovery(Labels())
-    found.add_switch(1)
-    found.add_switch(2)
+    discovery = Discovery(Labels())
+    discovery.add_switch(1)
+    discovery.add_switch(2)
     for at in (A, B, UPLINK, FAR):
-        found.set_port(at, True, 0.0)
-    found.note_crossing(UPLINK, FAR, 0.0, 0.0)
-    found.note_crossing(FAR, UPLINK, 0.0, 0.0)
-    return found
+        discovery.set_port(at, True, 0.0)
+    discovery.note_crossing(UPLINK, FAR, 0.0, 0.0)
+    discovery.note_crossing(FAR, UPLINK, 0.0, 0.0)
+    return discovery
 
 
-def hosts_of(found: Discovery) -> dict[str, tuple[SwitchPort, tuple[str, ...]]]:
-    return {it.mac: (it.plugged_into, it.addresses) for it in found.network.interfaces}
+def hosts_of(discovery: Discovery) -> dict[str, tuple[SwitchPort, tuple[str, ...]]]:
+    return {it.mac: (it.plugged_into, it.addresses) for it in discovery.network.interfaces}
 
 
 def test_links_are_those_that_probes_cross_each_once():
-    found = begun()
-    assert found.network.links == (Link(UPLINK, FAR),)
-    before = found.version
-    found.add_link(UPLINK, FAR)
-    assert found.version == before
-    found.add_link(UPLINK, SwitchPort("s2", 4))  # it has been plugged in elsewhere
-    assert found.network.links == (Link(UPLINK, SwitchPort("s2", 4)),)
+    discovery = discovered()
+    assert discovery.network.links == (Link(UPLINK, FAR),)
+    before = discovery.version
+    discovery.add_link(UPLINK, FAR)
+    assert discovery.version == before
+    discovery.add_link(UPLINK, SwitchPort("s2", 4))  # it has been plugged in elsewhere
+    assert discovery.network.links == (Link(UPLINK, SwitchPort("s2", 4)),)
 
 
 def test_a_link_needs_probes_that_cross_it_both_ways_in_time():
-    before = begun().network
+    before = discovered().network
     for back in (
         [],
         [(A, LINK_TRAVEL_S + 1, 1.0)],  # kept for a while
         [(A, 0.0, 1.0 + 2 * BOTH_WAYS_WITHIN_S)],  # too late
         [(B, 0.0, 1.0)],  # came out elsewhere
     ):
-        found = begun()
-        found.note_crossing(A, FAR, 0.0, 1.0)
+        discovery = discovered()
+        discovery.note_crossing(A, FAR, 0.0, 1.0)
         for to, travel_s, now_s in back:
-            found.note_crossing(FAR, to, travel_s, now_s)
-        assert found.network == before
-    found.note_crossing(A, A, 0.0, 1.0)
-    found.note_crossing(A, B, 0.0, 1.0)
-    found.note_crossing(B, A, 0.0, 1.0)
-    assert found.network == before, "a switch has no link to itself"
+            discovery.note_crossing(FAR, to, travel_s, now_s)
+        assert discovery.network == before
+    discovery.note_crossing(A, A, 0.0, 1.0)
+    discovery.note_crossing(A, B, 0.0, 1.0)
+    discovery.note_crossing(B, A, 0.0, 1.0)
+    assert discovery.network == before, "a switch has no link to itself"
 
 
 def test_hosts_are_found_where_they_speak_and_never_behind_a_link():
-    found = begun()
-    found.add_host(MAC, "10.0.0.1", A, 1.0)
-    found.add_host(OTHER, "10.0.0.2", FAR, 1.0)
-    assert hosts_of(found) == {MAC: (A, ("10.0.0.1",))}
-    found.add_link(A, SwitchPort("s2", 1))
-    assert hosts_of(found) == {}, "what was heard there came from another switch"
+    discovery = discovered()
+    discovery.add_host(MAC, "10.0.0.1", A, 1.0)
+    discovery.add_host(OTHER, "10.0.0.2", FAR, 1.0)
+    assert hosts_of(discovery) == {MAC: (A, ("10.0.0.1",))}
+    discovery.add_link(A, SwitchPort("s2", 1))
+    assert hosts_of(discovery) == {}, "frames there came from another switch"
 
 
 def test_a_port_that_has_just_come_up_may_still_lead_to_a_switch():
-    found = begun()
-    found.set_port(B, False, 5.0)
-    found.set_port(B, True, 6.0)
-    assert not found.is_access(B, 6.0 + SETTLING_S / 2)
-    assert found.is_access(B, 6.0 + SETTLING_S)
+    discovery = discovered()
+    discovery.set_port(B, False, 5.0)
+    discovery.set_port(B, True, 6.0)
+    assert not discovery.is_access(B, 6.0 + SETTLING_S / 2)
+    assert discovery.is_access(B, 6.0 + SETTLING_S)
 
 
 def test_a_host_moves_when_it_has_been_silent_or_its_cable_was_cut():
     for cut in (False, True):
-        found = begun()
-        found.add_host(MAC, None, A, 1.0)
-        found.add_host(MAC, None, B, 1.5)
-        assert (hosts_of(found)[MAC][0], found.refused) == (A, 1), "it was heard a moment ago"
+        discovery = discovered()
+        discovery.add_host(MAC, None, A, 1.0)
+        discovery.add_host(MAC, None, B, 1.5)
+        assert (hosts_of(discovery)[MAC][0], discovery.refused) == (A, 1), "its last frame was a moment ago"
         if cut:
-            found.set_port(A, False, 1.6)
-        found.add_host(MAC, None, B, 1.7 if cut else 1.0 + MAC_HELD_S)
-        assert hosts_of(found)[MAC][0] == B
+            discovery.set_port(A, False, 1.6)
+        discovery.add_host(MAC, None, B, 1.7 if cut else 1.0 + MAC_HELD_S)
+        assert hosts_of(discovery)[MAC][0] == B
 
 
 def test_nobody_takes_anothers_address_while_that_one_uses_it():
-    found = begun()
-    found.add_host(MAC, "10.0.0.1", A, 1.0)
-    found.add_host(OTHER, "10.0.0.1", B, 2.0)
-    assert (found.owner("10.0.0.1"), found.refused) == (MAC, 1)
-    found.add_host(OTHER, "10.0.0.1", B, 1.0 + ADDRESS_HELD_S)
-    assert found.owner("10.0.0.1") == OTHER
+    discovery = discovered()
+    discovery.add_host(MAC, "10.0.0.1", A, 1.0)
+    discovery.add_host(OTHER, "10.0.0.1", B, 2.0)
+    assert (discovery.owner("10.0.0.1"), discovery.refused) == (MAC, 1)
+    discovery.add_host(OTHER, "10.0.0.1", B, 1.0 + ADDRESS_HELD_S)
+    assert discovery.owner("10.0.0.1") == OTHER
 
 
 def test_a_host_that_invents_addresses_is_believed_so_many_only():
-    found = begun()
+    discovery = discovered()
     for number in range(2 * MACS_PER_PORT):
-        found.add_host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)
-    assert len(hosts_of(found)) == MACS_PER_PORT
+        discovery.add_host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)
+    assert len(hosts_of(discovery)) == MACS_PER_PORT
     for number in range(2 * ADDRESSES_PER_MAC):
-        found.add_host(OTHER, f"10.0.1.{number}", B, 1.0)
-    assert len(hosts_of(found)[OTHER][1]) == ADDRESSES_PER_MAC
+        discovery.add_host(OTHER, f"10.0.1.{number}", B, 1.0)
+    assert len(hosts_of(discovery)[OTHER][1]) == ADDRESSES_PER_MAC
     for nonsense in ("01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", Labels().label(1, 1)):
-        found.add_host(nonsense, None, B, 1.0)
-        assert nonsense not in hosts_of(found)
+        discovery.add_host(nonsense, None, B, 1.0)
+        assert nonsense not in hosts_of(discovery)
 
 
 def test_neighbours_are_read_from_arp_and_neighbour_discovery():

@@ -8,9 +8,7 @@ SENT_S = 100.0
 def test_a_probe_is_what_was_sent():
     prober = Prober()
     frame = prober.encode(7, 3, SENT_S)
-
     probe = prober.decode(frame, SENT_S + 0.5)
-
     assert is_probe(frame)
     assert (probe.dpid, probe.port, probe.sent_s) == (7, 3, SENT_S)
     assert prober.received == 1
@@ -19,7 +17,6 @@ def test_a_probe_is_what_was_sent():
 def test_a_probe_counts_once():
     prober = Prober()
     first, second, other = (prober.encode(7, port, SENT_S + late_s) for port, late_s in ((3, 0.0), (3, 0.1), (4, 0.0)))
-
     assert prober.decode(second, SENT_S + 1) is not None
     assert prober.decode(second, SENT_S + 1) is None
     assert prober.decode(first, SENT_S + 1) is None, "it comes after a newer one"
@@ -29,7 +26,6 @@ def test_a_probe_counts_once():
 
 def test_a_probe_that_was_kept_is_none():
     prober = Prober()
-
     assert prober.decode(prober.encode(7, 3, SENT_S), SENT_S + 60) is None
     assert prober.decode(prober.encode(7, 3, SENT_S + 58), SENT_S + 60) is not None, "a queue of two seconds"
 
@@ -37,7 +33,6 @@ def test_a_probe_that_was_kept_is_none():
 def test_a_forged_probe_is_none():
     prober, forger = Prober(), Prober()
     genuine = prober.encode(7, 3, SENT_S)
-
     assert prober.decode(forger.encode(7, 3, SENT_S), SENT_S) is None
     assert prober.decode(genuine[:25] + b"\x08" + genuine[26:], SENT_S) is None
     assert prober.decode(genuine[:30], SENT_S) is None

@@ -132,8 +132,8 @@ def test_a_file_that_cannot_be_read_is_named_with_exit_code_2(tmp_path, capsys, 
     if content is not None:
         path.write_bytes(content)
     assert main(["--network", str(path)]) == 2
-    told = capsys.readouterr()
-    assert told.err.startswith("controllers: ") and str(path) in told.err and told.out == ""
+    output = capsys.readouterr()
+    assert output.err.startswith("controllers: ") and str(path) in output.err and output.out == ""
 
 
 def test_listen_addresses():
@@ -143,13 +143,13 @@ def test_listen_addresses():
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "message"),
     [
         (["", "6653", "localhost:6653", "127.0.0.1:http", "127.0.0.1:65536"], "--listen"),
         (["0.0.0.0:6653", "[::]:8653", "10.0.0.1:1", "[2001:db8::1]:80"], "is not a loopback address"),
     ],
 )
-def test_what_is_no_listen_address_and_those_of_other_machines_are_refused(texts, said):
+def test_what_is_no_listen_address_and_those_of_other_machines_are_refused(texts, message):
     for text in texts:
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             parse_loopback(text, "--listen")

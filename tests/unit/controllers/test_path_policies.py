@@ -63,7 +63,7 @@ def all_paths(states) -> list[tuple[Edge, ...]]:
     for state in states:
         if state.up:
             graph.add_edge(state.edge.switch, state.edge.other_switch, key=state.edge)
-    return [tuple(key for _, _, key in found) for found in networkx.all_simple_edge_paths(graph, SOURCE, TARGET)]
+    return [tuple(key for _, _, key in edges) for edges in networkx.all_simple_edge_paths(graph, SOURCE, TARGET)]
 
 
 def most_disjoint(states) -> int:
@@ -122,12 +122,12 @@ def test_disjoint_paths_are_walks_without_a_common_link_and_as_many_as_the_maxim
 @given(networks)
 def test_disjoint_paths_are_the_shortest_in_sum_and_the_shortest_of_them_comes_first(states):
     topology, everything = topology_of(states), all_paths(states)
-    found = topology.disjoint_paths(SOURCE, TARGET, 2)
-    assert [len(path.edges) for path in found] == sorted(len(path.edges) for path in found)
-    if len(found) == 2:
+    paths = topology.disjoint_paths(SOURCE, TARGET, 2)
+    assert [len(path.edges) for path in paths] == sorted(len(path.edges) for path in paths)
+    if len(paths) == 2:
         pairs = [a + b for a, b in combinations(everything, 2) if not set(a) & set(b)]
-        assert sum(len(path.edges) for path in found) == min(map(len, pairs))
-    if found:
+        assert sum(len(path.edges) for path in paths) == min(map(len, pairs))
+    if paths:
         (first,) = topology.disjoint_paths(SOURCE, TARGET, 1)
         assert len(first.edges) == min(map(len, everything))
 

@@ -41,8 +41,8 @@ def test_places_are_addresses_of_both_families_and_sockets():
 
 
 def test_settings_come_from_the_environment_and_are_checked():
-    told = {"FLIGHTPATH_POLICY": "widest", "FLIGHTPATH_PROBE_PERIOD": "50ms", "FLIGHTPATH_REST": "[::1]:1,unix:/a"}
-    settings = Settings.from_environment(told)
+    values = {"FLIGHTPATH_POLICY": "widest", "FLIGHTPATH_PROBE_PERIOD": "50ms", "FLIGHTPATH_REST": "[::1]:1,unix:/a"}
+    settings = Settings.from_environment(values)
     assert (settings.policy, settings.probes.period_s, settings.rest) == ("widest", 0.05, ("[::1]:1", "unix:/a"))
     with pytest.raises(UsageError, match="policy"):
         Settings.from_environment({"FLIGHTPATH_POLICY": "wides"})
@@ -66,26 +66,26 @@ def served():
         process.communicate()
 
 
-def asked(connection: http.client.HTTPConnection, method: str, path: str, **headers: str) -> tuple[int, bytes]:
+def fetch(connection: http.client.HTTPConnection, method: str, path: str, **headers: str) -> tuple[int, bytes]:
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read()
 
 
 def test_pages_are_served_for_reading_only(served):
-    status, body = asked(served, "GET", "/connections")
+    status, body = fetch(served, "GET", "/connections")
     assert (status, json.loads(body)) == (200, {"connections": []})
-    assert asked(served, "GET", "/health")[0] == 503
-    assert asked(served, "GET", "/metrics") == (200, b"flightpath_subflows 2.0")
-    assert asked(served, "HEAD", "/connections") == (200, b"")
+    assert fetch(served, "GET", "/health")[0] == 503
+    assert fetch(served, "GET", "/metrics") == (200, b"flightpath_subflows 2.0")
+    assert fetch(served, "HEAD", "/connections") == (200, b"")
     for method in ("POST", "PUT", "DELETE"):
-        assert asked(served, method, "/connections")[0] == 405
-    status, body = asked(served, "GET", "/../etc/passwd")
+        assert fetch(served, method, "/connections")[0] == 405
+    status, body = fetch(served, "GET", "/../etc/passwd")
     assert status == 404
     assert b"/connections" in body
-    assert asked(served, "GET", "/" + "x" * 10_000)[0] == 414
-    assert asked(served, "GET", "/connections", Host="127.0.0.1:8653")[0] == 200
-    assert asked(served, "GET", "/connections", Host="attacker.example:8653")[0] == 421
+    assert fetch(served, "GET", "/" + "x" * 10_000)[0] == 414
+    assert fetch(served, "GET", "/connections", Host="127.0.0.1:8653")[0] == 200
+    assert fetch(served, "GET", "/connections", Host="attacker.example:8653")[0] == 421
 
 
 OWN = ("127.0.0.1:8653", "127.0.0.1", "[::1]:8653", "[::1]", "localhost:8653", "LOCALHOST")

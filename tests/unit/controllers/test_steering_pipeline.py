@@ -62,33 +62,33 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
 
 def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
     switches, _ = made(FABRIC)
-    for flags, leaves, is_seen in (
+    for flags, leaves, expected in (
         (SYN, False, True),
         (SYN | ACK, True, True),
         (FIN | ACK, True, True),
         (RST, True, True),
         (ACK, True, False),
     ):
-        out, seen, _ = switches.channels["e1"].handle(H1[0].port, frame_of(FLOW, H2[0], flags))
-        assert (bool(out), seen) == (leaves, is_seen), flags
+        out, is_reported, _ = switches.channels["e1"].handle(H1[0].port, frame_of(FLOW, H2[0], flags))
+        assert (bool(out), is_reported) == (leaves, expected), flags
         # What comes from another switch has been looked at where it entered.
-        out, seen, _ = switches.channels["c1"].handle(1, frame_of(FLOW, H2[0], flags))
-        assert (bool(out), seen) == (True, False), flags
+        out, is_reported, _ = switches.channels["c1"].handle(1, frame_of(FLOW, H2[0], flags))
+        assert (bool(out), is_reported) == (True, False), flags
 
 
 def test_a_port_that_floods_is_not_heard_but_forwarded():
     switches, _ = made(FABRIC)
     openings, ends = (SYN, SYN | ACK), (FIN | ACK, RST)
-    for port, rules, quiet, heard in (
+    for port, rules, muted, reported in (
         (H1[0].port, mute_openings, openings, ends),
         (H3[0].port, mute_ends, ends, openings),
     ):
         for rule in rules(port, 5):
             switches.channels["e1"].add_rule(rule, 0)
-        for flags in quiet:
-            out, seen, _ = switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))
-            assert (bool(out), seen) == (True, False)
-        for flags in heard:
+        for flags in muted:
+            out, is_reported, _ = switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))
+            assert (bool(out), is_reported) == (True, False)
+        for flags in reported:
             assert switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))[1]
 
 
@@ -96,8 +96,8 @@ def test_a_label_from_a_host_is_dropped():
     switches, flows = made(FABRIC)
     begin(flows)
     label = flows.placements.by_flow[FLOW].forward.label
-    out, seen, _ = switches.channels["e1"].handle(H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
-    assert (out, seen) == ([], False)
+    out, is_reported, _ = switches.channels["e1"].handle(H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
+    assert (out, is_reported) == ([], False)
 
 
 def test_a_flow_in_anothers_name_is_neither_steered_nor_does_it_divert_that_ones():
@@ -193,7 +193,7 @@ def test_a_restarted_controller_finds_what_the_switches_have():
     assert [it.flow for it in restored[connection.token].subflows] == [FLOW, joined]
     assert restored[connection.token].subflows[1].joined
     assert restored[connection.token].subflows[1].backup
-    assert all(it.state is State.ESTABLISHED for found in restored.values() for it in found.subflows)
+    assert all(it.state is State.ESTABLISHED for connection in restored.values() for it in connection.subflows)
 
 
 def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():

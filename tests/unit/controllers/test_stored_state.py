@@ -26,11 +26,11 @@ def test_hosts_are_read_back_from_their_switch():
     labels, interfaces = Labels(), interface_numbers(FABRIC)
     rules = base_rules(FABRIC, FABRIC, FABRIC.switches[0], labels, interfaces)
     stored = [StoredRule(rule, COOKIE_PREFIX, 0) for rule in rules]
-    found = {it.mac: it for it in stored_hosts(stored, labels)}
-    assert found.keys() == {it.mac for it in (*H1, *H3)}
-    assert found[H1[0].mac].addresses == H1[0].addresses
-    assert found[H1[0].mac].port == H1[0].port
-    assert found[H1[0].mac].number == interfaces.number(H1[0].mac)
+    hosts = {it.mac: it for it in stored_hosts(stored, labels)}
+    assert hosts.keys() == {it.mac for it in (*H1, *H3)}
+    assert hosts[H1[0].mac].addresses == H1[0].addresses
+    assert hosts[H1[0].mac].port == H1[0].port
+    assert hosts[H1[0].mac].number == interfaces.number(H1[0].mac)
 
 
 def test_a_rule_to_an_impossible_port_describes_no_host():
