@@ -10,6 +10,7 @@ from controllers.openflow.cookies import RuleKind
 from controllers.openflow.event_table import Event, PacketIn
 from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import Table
+from controllers.openflow.table_miss import DROP_S
 from controllers.packets.segments import ACK, SYN
 from controllers.settings import Settings
 from controllers.steering_managers import steering_table
@@ -112,7 +113,9 @@ def test_the_end_of_an_old_connection_does_not_end_the_new_one_of_its_switch(ste
 def test_a_held_syn_goes_on_when_its_path_is_confirmed_and_its_flow_leaves_a_link_that_goes_down(steered):
     e1 = steered.channels["e1"]
     steered.hold_syn()
-    assert e1.frames == []
+    ((core, channel),) = ((name, it) for name, it in steered.channels.items() if it.barriers)
+    steered.report(Event.CONFIRMED, core, channel.barriers.pop())
+    assert e1.frames == [], "its own rules are not confirmed yet"
     steered.confirm()
     ((port, frame, actions),) = e1.frames
     assert (port, frame[:12], len(actions)) == (H1[0].port, SYN_FRAME[:12], 2)
@@ -158,8 +161,8 @@ def test_a_frame_to_an_unknown_destination_is_reported_once_and_dropped(steered,
     for _ in range(2):
         steered.packet_in("e1", H1[0].port, LOST_FRAME, table=Table.BASE)
     assert capsys.readouterr().err == f"switch e1: no rule for {H1[0].mac} -> {UNKNOWN} (no. 1); dropped\n"
-    frame = {"eth_dst": UNKNOWN, "eth_type": 0x0800}
-    assert steered.channels["e1"].handle(H1[0].port, frame)[:2] == ([], False)
+    (rule,) = (it.rule for it in steered.channels["e1"].rules.values() if it.rule.hard_timeout_s == DROP_S)
+    assert (rule.table, rule.match, rule.actions) == (Table.BASE, (("eth_dst", UNKNOWN),), ())
 
 
 def test_switches_choose_paths_by_groups_if_the_policy_is_theirs():
