@@ -15,11 +15,7 @@ _MOVES_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
 
 class Metrics:
-    """The metrics of one controller.
-
-    Attributes:
-        registry: takes collectors of numbers that are counted elsewhere, too.
-    """
+    """The metrics of one controller; `registry` also takes collectors of numbers that are counted elsewhere."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -86,7 +86,7 @@ class LinkManager:
     def request_counters(self, now_s: float) -> None:
         """Requests the counters of all switches."""
         for connection in self.switches.by_name.values():
-            connection.request_counters(now_s)
+            connection.counters_requested_s[connection.channel.request_port_counters()] = now_s
 
     def send_probes(self, now_s: float) -> None:
         """Sends the probes that are due, and requests the counters of links that have fallen silent."""
@@ -98,7 +98,7 @@ class LinkManager:
             if name in connected and (self._ticks % URGENCY == 0 or (name, port) in urgent):
                 self.prober.send(connected[name].channel, port, now_s)
         for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
-            connected[name].request_counters(now_s)
+            connected[name].counters_requested_s[connected[name].channel.request_port_counters()] = now_s
 
     def _apply(self, changes: Iterable[LinkChange]) -> None:
         for change in changes:

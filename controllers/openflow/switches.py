@@ -33,10 +33,6 @@ class SwitchConnection:
         """Whether the switch has confirmed its rules."""
         return self.barrier is not None and not self.unconfirmed
 
-    def request_counters(self, now_s: float) -> None:
-        """Requests the counters of the switch's ports."""
-        self.counters_requested_s[self.channel.request_port_counters()] = now_s
-
 
 @dataclass
 class Switches:
