@@ -6,14 +6,7 @@ from controllers.openflow.rules import Action, Output, Rule, SetDestination, Sto
 
 
 class MemoryChannel:
-    """A switch.
-
-    Attributes:
-        rules: its rules, by `rule_key`.
-        sent: the names of the latest messages, in order.
-        barriers: those not answered yet.
-        frames: ingress port, frame and actions of each frame that it was sent.
-    """
+    """A switch; `sent` are the names of the latest messages, and `barriers` the ids of those not answered yet."""
 
     def __init__(self, dpid: int) -> None:
         self.dpid = dpid

@@ -22,11 +22,11 @@ class Switches:
     """All switches of a network, in memory; takes what a Writer would.
 
     Attributes:
-        unconfirmed: callbacks of the writes that the test confirms; None: each write is confirmed at once.
+        confirm: called with the callback of each write.
     """
 
     def __init__(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
-        self.unconfirmed: list[Callable[[bool], None]] | None = None
+        self.confirm: Callable[[Callable[[bool], None]], None] = lambda done: done(True)
         self.channels = {switch.name: MemoryChannel(switch.dpid) for switch in network.switches}
         for switch in network.switches:
             for rule in (*base_rules(network, network, switch, labels, interfaces), *hold_rules()):
@@ -36,10 +36,7 @@ class Switches:
         for stage in stages:
             for it in stage:
                 self.channels[it.switch].add_rule(it.rule, it.cookie)
-        if self.unconfirmed is None:
-            done(True)
-        else:
-            self.unconfirmed.append(done)
+        self.confirm(done)
 
     def delete(self, it: SwitchRule) -> None:
         self.channels[it.switch].delete_rule(it.rule)

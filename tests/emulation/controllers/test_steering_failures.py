@@ -74,20 +74,6 @@ def test_a_full_queue_is_no_black_hole():
         assert all(links_up(testbed))
 
 
-def test_without_another_path_flows_stay_where_they_are():
-    alone = fabric(cores=1)
-    with Testbed(alone, policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
-        transfer = Transfer(testbed.host("h1"), "10.0.1.2", SIZE, mptcp=False)
-        transfer.wait_begun()
-        link = core_link(testbed, "edge1", "core1")
-        link.set_black_hole(True)
-        wait_until(lambda: not all(links_up(testbed)), "the black hole to be detected", 30)
-        (move,) = testbed.controller.view.topology()["moves"]
-        assert (move["moved"], move["stayed"]) == (0, 1)
-        link.set_black_hole(False)
-        assert transfer.end(60).received == SIZE
-
-
 def test_subflows_share_a_path_while_they_must_and_part_again():
     with Testbed(fabric(mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2"):
         transfer = Transfer(testbed.host("h1"), "10.0.1.2", 100 * SIZE)

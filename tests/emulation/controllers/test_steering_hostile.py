@@ -52,10 +52,8 @@ elif what == "send":
 """
 
 
-def fabric(**options):
-    return Fabric(
-        **{"hosts": 2, "cores": 2, "links": PATH, "multihomed": False, "congestion_control": "cubic", **options}
-    )
+def fabric():
+    return Fabric(hosts=2, cores=2, links=PATH, multihomed=False, congestion_control="cubic")
 
 
 def mac_of(testbed: Testbed, host: str) -> str:

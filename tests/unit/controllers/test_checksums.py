@@ -51,7 +51,7 @@ def test_a_wrong_checksum_stays_wrong(make):
     assert complete_tcp_checksum(wrong) == wrong
 
 
-def test_whatever_comes_nothing_fails_and_no_length_changes():
+def test_no_input_fails_or_changes_its_length():
     chance = random.Random(5)
     whole = [left_to_the_card(make, tcp(payload=b"abc"))[0] for make in (ipv4, ipv6)]
     for _ in range(5000):

@@ -104,7 +104,7 @@ def test_the_kernels_other_connections(name, protocol, counters):
     assert table.counters == counters
 
 
-def test_a_connection_as_it_comes_to_be():
+def test_a_connection_from_its_first_syn_to_its_end():
     table = ConnectionTable()
     admission = table.on_syn(syn(flow(1000)), CAPABLE, PORT, 5.0)
     assert (admission.kind, admission.removed) == (SynKind.OPENED, ())
@@ -151,7 +151,7 @@ def test_another_syn_on_the_same_addresses_and_ports_is_another_connection():
     assert table.find_by_token(None, TOKEN) is None
 
 
-def test_only_an_answer_to_the_syn_is_taken_for_one():
+def test_a_syn_ack_must_acknowledge_the_syn():
     table = ConnectionTable()
     table.on_syn(syn(flow(1000), 2**32 - 1), CAPABLE, PORT, 0.0)
     assert table.on_syn_ack(syn_ack(flow(1000), 2**31), GRANTED, 0.1) is None
@@ -179,7 +179,7 @@ def test_a_join_that_is_not_granted_stays_pending_until_it_expires():
     assert (table.counters.joins, table.counters.expired) == (0, 1)
 
 
-def test_what_is_odd_is_counted():
+def test_oddities_are_counted():
     table = ConnectionTable()
     table.on_syn(syn(flow(1)), MptcpOptions(version_0=True), PORT, 0.0)
     table.on_syn(syn(flow(2)), MptcpOptions(malformed=3), PORT, 0.0)
@@ -284,14 +284,14 @@ def test_a_token_is_its_hosts_own():
     assert table.find_by_token("h2", TOKEN) is not None
 
 
-def test_hosts_that_become_known_later_have_their_tokens():
+def test_tokens_belong_to_hosts_that_become_known_later_too():
     hosts: dict[str, str] = {}
     table = table_with_mptcp(host_of=hosts.get)
     hosts |= {CLIENT: "h1", SERVER: "h2"}
     assert table.on_syn(syn(flow(1)), joining(), PORT, 1.0).kind is SynKind.JOINED
 
 
-def test_of_two_connections_of_a_host_with_one_token_the_later_one_has_it():
+def test_the_later_of_two_connections_with_the_same_token_has_it():
     table = table_with_mptcp()
     table.on_syn(syn(flow(1)), CAPABLE, PORT, 1.0)
     table.on_syn_ack(syn_ack(flow(1)), GRANTED, 1.0)
@@ -301,7 +301,7 @@ def test_of_two_connections_of_a_host_with_one_token_the_later_one_has_it():
     assert table.find_by_token(None, TOKEN).subflows[0].flow == flow(1)
 
 
-def test_connections_are_restored_from_what_rules_carry():
+def test_connections_are_restored_from_rules():
     table = ConnectionTable(subflows_per_connection=2)
     mptcp, tcp = {"token": TOKEN, "protocol": "mptcp"}, {"token": None, "protocol": "tcp"}
     unknown = {"token": None, "protocol": "mptcp"}
@@ -329,7 +329,7 @@ def test_restoring_is_bounded_too():
     assert [it is not None for it in subflows] == [True, True, False, False]
 
 
-def test_ids_begin_anew_without_those_that_live():
+def test_ids_start_again_and_skip_those_in_use():
     table = ConnectionTable()
     for number in (LARGEST_ID, 1, 2):
         table.restore(restored(number, flow(number % 1000)), token=None, protocol="tcp")
@@ -361,7 +361,7 @@ KEYS = st.sampled_from(SERVER_KEYS)
 SEQUENCES = st.sampled_from([1, 2**31])
 
 
-class AnyoneSendsAnything(RuleBasedStateMachine):
+class AnySegments(RuleBasedStateMachine):
     """Segments in any order from anywhere, with a few keys and tokens that belong together now and then."""
 
     def __init__(self) -> None:
@@ -439,5 +439,5 @@ class AnyoneSendsAnything(RuleBasedStateMachine):
             assert (named is None) == all(it.token != token for it in connections)
 
 
-TestAnyoneSendsAnything = AnyoneSendsAnything.TestCase
-TestAnyoneSendsAnything.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnySegments = AnySegments.TestCase
+TestAnySegments.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

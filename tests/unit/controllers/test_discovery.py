@@ -42,7 +42,7 @@ def hosts_of(discovery: Discovery) -> dict[str, tuple[SwitchPort, tuple[str, ...
     return {it.mac: (it.plugged_into, it.addresses) for it in discovery.network.interfaces}
 
 
-def test_links_are_those_that_probes_cross_each_once():
+def test_each_link_that_probes_cross_is_found_once():
     discovery = discovered()
     assert discovery.network.links == (Link(UPLINK, FAR),)
     before = discovery.version
@@ -71,7 +71,7 @@ def test_a_link_needs_probes_that_cross_it_both_ways_in_time():
     assert discovery.network == before, "a switch has no link to itself"
 
 
-def test_hosts_are_found_where_they_speak_and_never_behind_a_link():
+def test_hosts_are_found_where_their_frames_enter_and_never_behind_a_link():
     discovery = discovered()
     discovery.add_host(MAC, "10.0.0.1", A, 1.0)
     discovery.add_host(OTHER, "10.0.0.2", FAR, 1.0)
@@ -100,7 +100,7 @@ def test_a_host_moves_when_it_has_been_silent_or_its_cable_was_cut():
         assert hosts_of(discovery)[MAC][0] == B
 
 
-def test_nobody_takes_anothers_address_while_that_one_uses_it():
+def test_no_host_takes_an_address_that_another_one_uses():
     discovery = discovered()
     discovery.add_host(MAC, "10.0.0.1", A, 1.0)
     discovery.add_host(OTHER, "10.0.0.1", B, 2.0)
@@ -109,7 +109,7 @@ def test_nobody_takes_anothers_address_while_that_one_uses_it():
     assert discovery.owner("10.0.0.1") == OTHER
 
 
-def test_a_host_that_invents_addresses_is_believed_so_many_only():
+def test_the_addresses_of_a_port_and_of_a_host_are_limited():
     discovery = discovered()
     for number in range(2 * MACS_PER_PORT):
         discovery.add_host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)

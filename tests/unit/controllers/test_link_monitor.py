@@ -86,7 +86,7 @@ def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_th
         assert link.probed - 2 * usual <= 4
 
 
-def test_what_still_carries_frames_is_alive_though_every_probe_is_lost():
+def test_a_link_that_carries_frames_is_alive_though_every_probe_is_lost():
     link = Link()
     link.crosses[FORTH] = False
     link.traffic = True
@@ -97,7 +97,7 @@ def test_what_still_carries_frames_is_alive_though_every_probe_is_lost():
     assert [change.up for _, change in link.changes] == [False]
 
 
-def test_a_probe_that_is_lost_now_and_then_kills_no_idle_link_however_long_it_is():
+def test_occasionally_lost_probes_kill_no_idle_link_however_long_it_is():
     for travel_s in (0.0, 0.3):
         link = Link(travel_s)
         for _ in range(20):
@@ -133,14 +133,14 @@ def test_a_port_that_is_down_is_a_change_at_once_and_so_is_its_return():
     assert [change.cause for _, change in link.changes] == ["port down", "back"]
 
 
-def test_nothing_is_learnt_of_a_link_whose_switch_is_not_connected():
+def test_a_link_whose_switch_is_not_connected_is_not_judged():
     link = Link()
     for number in range(100):
         assert link.monitor.tick({"s1"}, 1.0 + number * TICK_S) == frozenset()
 
 
 @given(st.floats(0.2, 5.0))
-def test_a_controller_that_was_busy_does_not_take_its_own_silence_for_the_links(pause_s):
+def test_a_controller_that_was_busy_declares_no_link_dead(pause_s):
     link = Link()
     link._now_s += pause_s
     link.run(1.0)

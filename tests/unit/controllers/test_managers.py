@@ -110,7 +110,7 @@ def test_the_end_of_an_old_connection_does_not_end_the_new_one_of_its_switch(ste
     assert "e1" not in switches.by_name
 
 
-def test_a_held_syn_goes_on_when_its_path_is_confirmed_and_its_flow_leaves_a_link_that_goes_down(steered):
+def test_a_held_syn_goes_on_when_its_path_is_confirmed_and_its_flow_leaves_links_that_go_down(steered, capsys):
     e1 = steered.channels["e1"]
     steered.hold_syn()
     ((core, channel),) = ((name, it) for name, it in steered.channels.items() if it.barriers)
@@ -127,6 +127,9 @@ def test_a_held_syn_goes_on_when_its_path_is_confirmed_and_its_flow_leaves_a_lin
     assert steered.path()[1] != before[1]
     for interface in H2:
         assert e1.handle(H3[0].port, {"eth_dst": interface.mac, "eth_type": 0x86DD})[0] == [3 - port], "not steered"
+    steered.report(Event.PORT, "e1", 3 - port, False, 3.0)
+    output = capsys.readouterr().out
+    assert "1 flows moved, 0 stay" in output and "0 flows moved, 1 stay" in output
 
 
 @pytest.mark.parametrize("how", ["refused", "disconnected"])

@@ -41,7 +41,7 @@ def test_a_syn_may_ask_for_a_later_version_but_no_key_can_be_of_one():
 
 
 @pytest.mark.parametrize("rest", [KEY, KEY + PEER_KEY], ids=["SYN or SYN/ACK", "ACK"])
-def test_version_0_is_told_but_not_taken_for_ours(rest):
+def test_version_0_is_reported_and_otherwise_ignored(rest):
     assert parse_options(capable(rest, version=0)) == MptcpOptions(version_0=True)
 
 
@@ -75,12 +75,12 @@ def test_mp_join_in_every_segment_of_the_handshake():
     }.items(),
     ids=lambda item: item[0],
 )
-def test_what_is_malformed_is_counted_and_not_there(options):
+def test_malformed_options_are_counted_and_ignored(options):
     assert parse_options(options[1]) == MptcpOptions(malformed=1)
     assert parse_options(capable() + options[1]) == MptcpOptions(capable=SYN_CAPABLE, malformed=1)
 
 
-def test_other_options_are_passed_over_up_to_the_end_of_the_list():
+def test_other_options_are_skipped_up_to_the_end_of_the_list():
     dss, remove, made_up = option(2, 0, b"\x01" + bytes(4)), option(4, 0, b"\x07"), option(15, 0, b"")
     assert parse_options(b"\x02\x04\x05\xb4\x01\x01" + dss + remove + made_up + capable()) == MptcpOptions(
         capable=SYN_CAPABLE
@@ -88,12 +88,12 @@ def test_other_options_are_passed_over_up_to_the_end_of_the_list():
     assert parse_options(b"\x01\x00" + capable()) == parse_options(b"") == MptcpOptions()
 
 
-def test_joining_and_opening_at_once_is_neither():
+def test_joining_and_opening_at_once_is_malformed():
     both = capable() + option(1, 0, b"\x05" + TOKEN + NONCE)
     assert parse_options(both) == MptcpOptions(malformed=1)
 
 
-def test_of_several_the_last_counts():
+def test_the_last_of_several_options_counts():
     join = [option(1, 0, b"\x05" + token + NONCE) for token in (TOKEN, b"\0\0\0\x09")]
     assert parse_options(join[0] + join[1]).join.token == 9
 

@@ -120,7 +120,7 @@ def test_a_missing_key_is_named():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"switches": 1}', "[]", "null"])
-def test_what_is_no_description_is_an_error(text):
+def test_other_texts_than_descriptions_are_errors(text):
     with pytest.raises(UsageError):
         parse_network(text, "network")
 
@@ -149,7 +149,7 @@ def test_listen_addresses():
         (["0.0.0.0:6653", "[::]:8653", "10.0.0.1:1", "[2001:db8::1]:80"], "is not a loopback address"),
     ],
 )
-def test_what_is_no_listen_address_and_those_of_other_machines_are_refused(texts, message):
+def test_malformed_and_remote_listen_addresses_are_refused(texts, message):
     for text in texts:
         with pytest.raises(UsageError, match=message):
             parse_loopback(text, "--listen")

@@ -134,7 +134,7 @@ def test_disjoint_paths_are_the_shortest_in_sum_and_the_shortest_of_them_comes_f
 
 @settings(max_examples=40)
 @given(networks, st.randoms(use_true_random=False))
-def test_paths_follow_from_the_links_and_not_from_the_order_in_which_they_came(states, chance):
+def test_paths_do_not_depend_on_the_order_of_links(states, chance):
     shuffled = chance.sample(states, len(states))
     one, other = Topology([SOURCE, TARGET], states), Topology([TARGET, SOURCE])
     for state in shuffled:
@@ -165,16 +165,11 @@ def test_a_path_back_crosses_the_same_links():
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_the_way_from_a_switch_to_itself_has_no_links(name):
+def test_a_path_needs_a_known_switch_and_no_links_to_the_switch_itself(name):
     path = POLICIES[name].choose(topology_of(equal_paths(2)), PathRequest(SOURCE, SOURCE, flow=FLOW))
     assert path == Path((SOURCE,), ())
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("target", ["s1", "nowhere"])
-def test_where_there_is_no_way_there_is_no_path(name, target):
-    assert POLICIES[name].choose(topology_of([]), PathRequest(SOURCE, target, flow=FLOW)) is None
-    assert POLICIES[name].choose(topology_of([]), PathRequest(target, SOURCE, flow=FLOW)) is None
+    assert POLICIES[name].choose(topology_of([]), PathRequest("nowhere", SOURCE, flow=FLOW)) is None
+    assert POLICIES[name].choose(topology_of([]), PathRequest(SOURCE, "nowhere", flow=FLOW)) is None
 
 
 @given(networks_in_use, st.sampled_from(sorted(POLICIES)), st.booleans())
@@ -266,12 +261,12 @@ def test_ecmp_spreads_evenly_and_the_same_way_everywhere():
     assert [ecmp_choice(flow, 4) for flow in flows[:8]] == [1, 2, 1, 2, 0, 3, 3, 0]
 
 
-def test_ecmp_without_a_flow_is_a_mistake():
+def test_ecmp_without_a_flow_is_an_error():
     with pytest.raises(ValueError, match="flow"):
         POLICIES["ecmp"].choose(topology_of(equal_paths(2)), PathRequest(SOURCE, TARGET))
 
 
-def test_of_paths_as_long_the_one_with_the_least_delay_is_first():
+def test_the_least_delay_decides_among_paths_of_equal_length():
     slow, fast = equal_paths(2)[:2], equal_paths(2)[2:]
     states = [LinkState(it.edge, delay_s=0.05) for it in slow] + [LinkState(it.edge, delay_s=0.01) for it in fast]
     for name in ("shortest", "disjoint", "widest", "least-loaded", "single"):

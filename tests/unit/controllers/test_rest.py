@@ -29,12 +29,12 @@ eventlet.sleep(60)
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:8653", "8653", "unix:relative"])
-def test_other_places_than_loopback_and_sockets_are_refused(text):
+def test_other_addresses_than_loopback_and_sockets_are_refused(text):
     with pytest.raises(UsageError, match="rest"):
         parse_address(text)
 
 
-def test_places_are_addresses_of_both_families_and_sockets():
+def test_addresses_of_both_families_and_sockets_are_parsed():
     assert parse_address("127.0.0.1:8653") == ("127.0.0.1", 8653)
     assert parse_address("[::1]:0") == ("::1", 0)
     assert parse_address("unix:/run/some.sock") == ("/run/some.sock", 0)
@@ -93,5 +93,5 @@ OTHERS = ("attacker.example:80", "127.0.0.1.attacker.example", "localhost.attack
 
 
 @pytest.mark.parametrize("host", [*OWN, *OTHERS])
-def test_names_of_this_machine_are_its_own_and_others_are_not(host):
+def test_only_names_of_this_machine_are_local(host):
     assert is_local(host) is (host in OWN)

@@ -150,7 +150,7 @@ def test_a_cookie_follows_from_the_rules():
     assert cookie_of(rules) >> 32 == COOKIE_PREFIX >> 32
 
 
-def test_an_unknown_destination_is_held_once_until_the_hold_ends():
+def test_an_unknown_destination_is_reported_again_when_its_rule_ends():
     limiter = TableMissLimiter()
     rule = limiter.report("02:00:00:00:00:99", now_s=100.0)
     assert rule.match == (("eth_dst", "02:00:00:00:00:99"),)
@@ -160,7 +160,7 @@ def test_an_unknown_destination_is_held_once_until_the_hold_ends():
     assert limiter.count == 2
 
 
-def test_many_unknown_destinations_are_held_by_one_rule():
+def test_many_unknown_destinations_are_dropped_by_one_rule():
     limiter = TableMissLimiter()
     rules = [limiter.report(f"02:00:00:00:{i >> 8:02x}:{i & 255:02x}", now_s=0.0) for i in range(1000)]
     installed = [rule for rule in rules if rule is not None]
@@ -169,7 +169,7 @@ def test_many_unknown_destinations_are_held_by_one_rule():
     assert limiter.report("02:00:00:00:00:00", now_s=float(DROP_S)) is not None
 
 
-def test_a_hold_never_covers_a_rule_that_forwards():
+def test_dropping_rules_never_cover_one_that_forwards():
     limiter = TableMissLimiter()
     switch = forwarding(ONE)["s1"]
     for i in range(MAX_DROP_RULES + 1):

@@ -60,7 +60,7 @@ def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, d
     assert placement.reverse.path == placement.forward.path.reversed()
 
 
-def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
+def test_syns_are_held_and_syn_acks_and_ends_are_copied():
     switches, _ = made(FABRIC)
     for flags, leaves, expected in (
         (SYN, False, True),
@@ -76,7 +76,7 @@ def test_syns_are_held_and_what_tells_of_connections_is_copied_on_its_way():
         assert (bool(out), is_reported) == (True, False), flags
 
 
-def test_a_port_that_floods_is_not_heard_but_forwarded():
+def test_frames_of_a_muted_port_are_forwarded_and_not_reported():
     switches, _ = made(FABRIC)
     openings, ends = (SYN, SYN | ACK), (FIN | ACK, RST)
     for port, rules, muted, reported in (
@@ -100,7 +100,7 @@ def test_a_label_from_a_host_is_dropped():
     assert (out, is_reported) == ([], False)
 
 
-def test_a_flow_in_anothers_name_is_neither_steered_nor_does_it_divert_that_ones():
+def test_a_forged_flow_is_not_steered_and_ends_no_genuine_one():
     _, flows = made(FABRIC)
     released = []
     flows.on_syn(segment_of(FLOW, H3[0], H2[0]), H3[0].plugged_into, released.append, 0.0)
@@ -112,7 +112,7 @@ def test_a_flow_in_anothers_name_is_neither_steered_nor_does_it_divert_that_ones
     assert FLOW in flows.placements.by_flow
 
 
-def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
+def test_rules_are_deleted_some_time_after_the_flow_has_ended_both_ways():
     switches, flows = made(FABRIC)
     begin(flows)
     flows.on_syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK), H2[0].plugged_into, 0.0)
@@ -129,7 +129,7 @@ def test_rules_go_some_time_after_the_flow_has_ended_both_ways():
     assert sum(len(rules) for rules in switches.stored().values()) == in_use - 2  # its path stays known
 
 
-def test_rules_of_a_flow_that_began_anew_stay():
+def test_rules_of_a_flow_that_began_again_stay():
     switches, flows = made(FABRIC)
     begin(flows)
     flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 1.0)
@@ -141,7 +141,7 @@ def test_rules_of_a_flow_that_began_anew_stay():
     assert {RuleKind.of(rule.cookie) for rule in switches.stored()["e1"]} >= {RuleKind.FORWARD}
 
 
-def test_a_connection_of_which_nothing_is_seen_for_long_is_given_up_and_a_silent_subflow_of_another_is_not():
+def test_an_idle_connection_is_closed_and_an_active_one_is_not():
     _, flows = made(FABRIC)
     begin(flows, options=MP_CAPABLE)
     other = FlowKey("10.0.0.3", "10.0.0.2", 1000, 80)
@@ -170,7 +170,7 @@ def kinds_in(switches: Switches) -> set[RuleKind | None]:
     return {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
 
 
-def test_a_restarted_controller_finds_what_the_switches_have():
+def test_a_restarted_controller_recovers_flows_from_the_switches():
     switches, flows = made(FABRIC)
     key = bytes(range(8))
     begin(flows, options=MP_CAPABLE)
@@ -196,7 +196,7 @@ def test_a_restarted_controller_finds_what_the_switches_have():
     assert all(it.state is State.ESTABLISHED for connection in restored.values() for it in connection.subflows)
 
 
-def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
+def test_rules_of_no_flow_are_deleted_when_a_controller_takes_over():
     switches, flows = made(FABRIC)
     begin(flows)
     empty, _ = made(FABRIC)
@@ -206,7 +206,7 @@ def test_what_belongs_to_nothing_goes_when_a_controller_takes_over():
     assert kinds_in(switches) <= {RuleKind.HOLD, None}
 
 
-def test_a_flow_that_ended_while_nobody_saw_it_is_not_taken_up():
+def test_a_flow_that_ended_without_a_controller_is_not_recovered():
     switches, flows = made(FABRIC)
     begin(flows)
     (ended,) = (it for it in switches.stored()["e2"] if RuleKind.of(it.cookie) is RuleKind.REVERSE)
@@ -232,7 +232,7 @@ def test_flows_that_begin_together_do_not_all_take_the_idlest_link():
     assert late[0] == late[1]
 
 
-def test_nothing_is_kept_of_connections_that_have_ended_at_one_switch():
+def test_ended_connections_at_one_switch_take_no_memory():
     _, flows = made(FABRIC)
 
     def connect_and_end(first: int, last: int) -> int:
@@ -254,30 +254,30 @@ def test_nothing_is_kept_of_connections_that_have_ended_at_one_switch():
 
 @pytest.mark.parametrize(("flow", "source", "target"), [(FLOW.reversed(), H2[0], H1[0]), (FLOW, H1[0], H2[0])])
 def test_a_write_that_fails_late_closes_no_flow_that_has_begun_since(flow, source, target):
-    switches, flows = made(FABRIC)
-    switches.unconfirmed = []
+    (switches, flows), unconfirmed = made(FABRIC), []
+    switches.confirm = unconfirmed.append
     begin(flows)
     flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H1[0].plugged_into, 0.0)
     begin(flows, flow, source, target)
-    switches.unconfirmed[0](False)
+    unconfirmed[0](False)
     assert flows.table.find(flow).flow == flow
     edge = flows.placements.by_flow[flow].forward.path.edges[0]
     flows.topology.update(LinkState(edge, up=False))
     rerouting = Rerouting(flows, Metrics())
     rerouting.on_link_change(LinkChange(edge, False, "port"))
-    switches.unconfirmed[-1](True)
+    unconfirmed[-1](True)
     assert (rerouting.moves[0].moved, rerouting.moves[0].stayed) == (1, 0)
     assert edge not in flows.placements.edges_of(flow)
 
 
 def test_a_path_forgotten_while_it_is_written_is_not_known_as_written(monkeypatch):
     monkeypatch.setattr(placements, "_MANY_PATHS", 1)
-    switches, flows = made(FABRIC)
-    switches.unconfirmed = []
+    (switches, flows), unconfirmed = made(FABRIC), []
+    switches.confirm = unconfirmed.append
     begin(flows)
     flows.placements.remove(FLOW)
     begin(flows, FlowKey("10.0.0.3", "10.0.0.1", 1000, 80), H3[0], H1[0])
-    switches.unconfirmed[0](True)
+    unconfirmed[0](True)
     flows.placements.forget_written("e1")
     begin(flows)
     assert follow(FABRIC, switches.channels, H1[0], frame_of(FLOW, H2[0]))[1] == frame_of(FLOW, H2[0])

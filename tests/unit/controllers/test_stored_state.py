@@ -44,7 +44,7 @@ def moved(action: object) -> object:
     return replace(action, port=2**31 - 9) if isinstance(action, Output) else action
 
 
-def test_labels_keep_clear_of_hosts_and_tell_what_they_were_made_of():
+def test_labels_differ_from_hosts_and_decode_to_their_numbers():
     labels = Labels.for_hosts(["7e:50:00:00:00:01", "7e:51:12:34:56:78"])
     assert not labels.is_label("7e:50:00:00:00:01")
     assert not labels.is_label("7e:51:12:34:56:78")
@@ -54,7 +54,7 @@ def test_labels_keep_clear_of_hosts_and_tell_what_they_were_made_of():
     assert labels.to_interface(7)[1] == INTERFACE_MASK
 
 
-def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
+def test_numbers_of_paths_are_unique_and_can_be_restored():
     paths, some = Numbers(), [Path((f"s{i}",), ()) for i in range(5)]
     numbers = [paths.number(path) for path in some]
     assert len(set(numbers)) == 5
@@ -76,7 +76,7 @@ def test_numbers_of_paths_are_given_once_and_can_be_taken_up_again():
     st.booleans(),
     st.booleans(),
 )
-def test_a_cookie_tells_what_it_was_made_of(kind, token, backup, joined, mptcp):
+def test_a_cookie_decodes_to_its_content(kind, token, backup, joined, mptcp):
     cookie = FlowCookie(kind, token, backup, joined, mptcp)
     assert FlowCookie.decode(int(cookie)) == cookie
     assert int(cookie) & PREFIX_MASK == PREFIX
@@ -85,7 +85,7 @@ def test_a_cookie_tells_what_it_was_made_of(kind, token, backup, joined, mptcp):
 
 
 @given(st.integers(0, LARGEST_NUMBER))
-def test_a_paths_cookie_tells_its_number(number):
+def test_a_paths_cookie_decodes_to_its_number(number):
     assert path_number(path_cookie(number)) == number
     assert FlowCookie.decode(path_cookie(number)) is None
     assert FlowCookie.decode(COOKIE_PREFIX | number) is None
