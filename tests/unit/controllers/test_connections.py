@@ -323,12 +323,6 @@ def test_connections_are_restored_from_rules():
     assert table.find(flow(1000)).state is State.ESTABLISHED
 
 
-def test_restoring_is_bounded_too():
-    table = ConnectionTable(limit=4)
-    subflows = [table.restore(restored(n, flow(n)), token=None, protocol="tcp") for n in range(1, 5)]
-    assert [it is not None for it in subflows] == [True, True, False, False]
-
-
 def test_ids_start_again_and_skip_those_in_use():
     table = ConnectionTable()
     for number in (LARGEST_ID, 1, 2):

@@ -12,6 +12,7 @@ from controllers.metrics import Metrics
 from controllers.network.description import SwitchPort
 from controllers.network.paths import LinkState
 from controllers.openflow.cookies import RuleKind
+from controllers.openflow.labels import Labels
 from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
 from controllers.resilience.state_recovery import StateRecovery
@@ -76,7 +77,7 @@ def test_syns_are_held_and_syn_acks_and_ends_are_copied():
         assert (bool(out), is_reported) == (True, False), flags
 
 
-def test_frames_of_a_muted_port_are_forwarded_and_not_reported():
+def test_frames_of_a_muted_port_are_forwarded_and_not_reported_and_labels_of_hosts_dropped():
     switches, _ = made(FABRIC)
     openings, ends = (SYN, SYN | ACK), (FIN | ACK, RST)
     for port, rules, muted, reported in (
@@ -90,14 +91,8 @@ def test_frames_of_a_muted_port_are_forwarded_and_not_reported():
             assert (bool(out), is_reported) == (True, False)
         for flags in reported:
             assert switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))[1]
-
-
-def test_a_label_from_a_host_is_dropped():
-    switches, flows = made(FABRIC)
-    begin(flows)
-    label = flows.placements.by_flow[FLOW].forward.label
-    out, is_reported, _ = switches.channels["e1"].handle(H1[0].port, {**frame_of(FLOW, H2[0]), "eth_dst": label})
-    assert (out, is_reported) == ([], False)
+    label = frame_of(FLOW, H2[0]) | {"eth_dst": Labels().label(1, 1)}
+    assert switches.channels["e1"].handle(H1[0].port, label)[:2] == ([], False)
 
 
 def test_a_forged_flow_is_not_steered_and_ends_no_genuine_one():
