@@ -91,7 +91,7 @@ def test_frames_of_a_muted_port_are_forwarded_and_not_reported_and_labels_of_hos
             assert (bool(out), is_reported) == (True, False)
         for flags in reported:
             assert switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))[1]
-    label = frame_of(FLOW, H2[0]) | {"eth_dst": Labels().label(1, 1)}
+    label = frame_of(FLOW, H2[0]) | {"eth_dst": Labels().label(1, 5)}
     assert switches.channels["e1"].handle(H1[0].port, label)[:2] == ([], False)
 
 
