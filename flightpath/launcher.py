@@ -1,4 +1,8 @@
-"""Choice of the interpreter: `python3 -m scenarios.NAME` works with any Python, and switches to the project's own."""
+"""The interpreter: `python3 -m scenarios.NAME` works with any Python, and switches to the project's own.
+
+For `-m` and `-c`, Python puts the current folder first on its path. That folder may be anybody's, and its `json.py`
+would run in place of the library's. No process of ours has it there.
+"""
 
 import os
 import sys
@@ -19,7 +23,7 @@ _NO_MININET = (
 
 
 def use_project_environment(package: str) -> None:
-    """Re-executes `python -m PACKAGE…` with `.venv/bin/python` if another Python runs it.
+    """Takes the current folder off the path of `python -m PACKAGE…`; re-executes it with `.venv/bin/python` if needed.
 
     Called when the package is loaded. Does nothing if the package is only imported, or if it is an installed wheel,
     which runs only in its own environment. Ends the process with exit code 3 if the environment does not exist yet, or
@@ -29,11 +33,12 @@ def use_project_environment(package: str) -> None:
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     if module.partition(".")[0] != package:
         return
+    options = ["-P"] if _take_folder_off_path() else []
     if IS_CHECKOUT and Path(sys.prefix) != _ENVIRONMENT and not os.environ.get("VIRTUAL_ENV"):
         python = _ENVIRONMENT / "bin" / "python"
         if not python.exists():
             _refuse("Flightpath is not set up here", SETUP_HINT)
-        os.execv(python, [str(python), *words[1:]])
+        os.execv(python, [str(python), *options, *words[1:]])
     if module.startswith("scenarios.") and find_spec("mininet") is None:
         _refuse(*_NO_MININET)
 
@@ -53,6 +58,28 @@ def project_python() -> str:
     python = _ENVIRONMENT / "bin" / "python"
     in_environment = sys.prefix != sys.base_prefix
     return sys.executable if in_environment or not python.exists() else str(python)
+
+
+def python_module(name: str, *arguments: str) -> list[str]:
+    """Returns the command that runs one of our modules, in any folder and without the modules of that folder (-P)."""
+    return ["env", f"PYTHONPATH={_paths()}", project_python(), "-P", "-m", name, *arguments]
+
+
+def safe_path() -> dict[str, str]:
+    """Returns variables for processes of ours that a library starts: our modules are on their path, and no folder's."""
+    return {"PYTHONPATH": _paths(), "PYTHONSAFEPATH": "1"}
+
+
+def _paths() -> str:
+    return os.pathsep.join([str(PROJECT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+
+
+def _take_folder_off_path() -> bool:
+    """Takes the current folder off the path, unless it is the project's own; returns whether it was there."""
+    has_folder = not sys.flags.safe_path and sys.path[0] == os.path.realpath(".") != str(PROJECT)
+    if has_folder:
+        del sys.path[0]
+    return has_folder
 
 
 def _refuse(problem: str, hint: str) -> NoReturn:

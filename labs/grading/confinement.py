@@ -54,7 +54,7 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
         MissingCapability: see `require_it`.
         MeasurementFailed: it did not end in time.
     """
-    command = [*_bubblewrap(submission), project_python(), "-m", *argv]
+    command = [*_bubblewrap(submission), project_python(), "-P", "-m", *argv]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None  # a pipe, as requested
     chunks: list[bytes] = []

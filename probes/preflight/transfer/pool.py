@@ -4,8 +4,8 @@ import contextlib
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Sequence
-from multiprocessing import forkserver
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import get_temp_dir
@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.launcher import safe_path
 from probes.preflight.transfer import starter, worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
@@ -20,6 +21,19 @@ _CONNECTING_AT_ONCE = 8
 """Maximum of connections that log in; sshd drops some at random from ten (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables for the time of a block: other programs that this process starts must not have them."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 class WorkerPool:
@@ -56,11 +70,9 @@ class WorkerPool:
         """
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([worker.__name__, starter.__name__])
-        os.environ[starter.FOLDER] = get_temp_dir()
-        try:
+        with _environment({**safe_path(), starter.FOLDER: get_temp_dir()}):
             forkserver.ensure_running()
-        finally:  # other programs that this process starts would remove the folder when they end
-            del os.environ[starter.FOLDER]
+            resource_tracker.ensure_running()
         connecting: set[int] = set()
         ready = 0
         while ready < len(self._jobs):
