@@ -12,6 +12,7 @@ from typing import NamedTuple
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
 from flightpath.errors import UsageError
+from flightpath.launcher import require_trusted_owner
 from flightpath.suggestions import did_you_mean
 
 
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, arguments: Sequence[str]) -> int:
+    require_trusted_owner()
     if name not in COMMANDS:
         raise UsageError(f"no command {name!r}", did_you_mean(name, COMMANDS))
     command = COMMANDS[name]

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from flightpath.errors import MissingCapability
+from flightpath.errors import MissingCapability, UsageError
+from flightpath.processes import is_machine_root
 from flightpath.project import IS_CHECKOUT, PROJECT, SETUP_HINT
 
 # A wheel lies in ENVIRONMENT/lib/pythonX.Y/site-packages.
@@ -51,6 +52,23 @@ def require_mininet() -> None:
     """
     if find_spec("mininet") is None:
         raise MissingCapability(*_NO_MININET)
+
+
+def require_trusted_owner() -> None:
+    """Checks that root does not run, by a link on PATH, what another user than the caller of sudo may change.
+
+    Raises:
+        UsageError: this copy, or a folder that it lies in, belongs to such a user.
+    """
+    if not is_machine_root() or not Path(sys.argv[0]).is_symlink():
+        return
+    trusted = {0, int(os.environ.get("SUDO_UID") or 0)}
+    for folder in (PROJECT, *PROJECT.parents):
+        if (owner := folder.stat().st_uid) not in trusted:
+            raise UsageError(
+                f"{sys.argv[0]} would run as root what user {owner} may change: {folder} is theirs",
+                f"give this copy to root (chown -R root: {folder}), or run `make setup` in a copy of root's",
+            )
 
 
 def project_python() -> str:

@@ -10,6 +10,7 @@ from types import FrameType
 
 from flightpath.completion import is_completing, parse
 from flightpath.errors import FlightpathError
+from flightpath.launcher import require_trusted_owner
 from flightpath.terminal import visible
 
 QUERIES = ("history", "compare", "plot", "check", "predict")
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int
     options = parse(parser, words[1:] if query else words)
     with _interruptible():
         try:
+            require_trusted_owner()
             return command.run(options)
         except KeyboardInterrupt as interrupt:
             print("\n".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)
