@@ -5,6 +5,7 @@ would run in place of the library's. No process of ours has it there.
 """
 
 import os
+import pwd
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,7 @@ def use_project_environment(package: str) -> None:
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     if module.partition(".")[0] != package:
         return
+    complete_environment()
     options = ["-P"] if _take_folder_off_path() else []
     if IS_CHECKOUT and Path(sys.prefix) != _ENVIRONMENT and not os.environ.get("VIRTUAL_ENV"):
         python = _ENVIRONMENT / "bin" / "python"
@@ -52,6 +54,15 @@ def require_mininet() -> None:
     """
     if find_spec("mininet") is None:
         raise MissingCapability(*_NO_MININET)
+
+
+def complete_environment() -> None:
+    """Gives a user whom the password database does not know, as in `docker run --user`, a home folder and a name."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        for name, value in {"HOME": "/", "LOGNAME": str(os.getuid())}.items():  # as Docker does
+            os.environ[name] = os.environ.get(name) or value
 
 
 def require_trusted_owner() -> None:

@@ -19,7 +19,7 @@ from execution.uml.processors import idlest_first
 from flightpath.clock import Clock
 from flightpath.overrides import override
 from flightpath.project import IS_CHECKOUT, PROJECT
-from native import binary
+from native import preloading
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
@@ -117,9 +117,12 @@ class _UmlGuest(Guest):
     @override
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
         machine = self._machine
-        # The kernel's arguments become part of its random numbers, so they are the same each time.
+        (self.shared / "init").symlink_to(GUEST_SCRIPT)
+        # The kernel's arguments become part of its random numbers, so they are the same wherever this checkout lies. By
+        # default the kernel makes its folder in HOME, which there may not be.
         arguments = [
-            *(f"mem={machine.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={GUEST_SCRIPT}"),
+            *("uml_dir=.", "umid=umid", f"mem={machine.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro"),
+            "init=/proc/self/cwd/init",
             *("con=null", "con0=fd:0,fd:1", "loglevel=0" if machine.interactive else "quiet", "seccomp=on"),
             *self._clock_arguments(),
         ]
@@ -134,7 +137,7 @@ class _UmlGuest(Guest):
         environment = {**os.environ, "TMPDIR": memory}
         if machine.seed is not None:
             _compile_sources()
-            environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(machine.seed)}
+            environment |= {**preloading("entropy.so"), "FLIGHTPATH_SEED": str(machine.seed)}
         return [str(machine.kernel.image), *arguments], environment
 
     def _clock_arguments(self) -> list[str]:

@@ -14,16 +14,16 @@ from tests.support.process_list import command_lines
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command and the environment for a user without any privilege, as in a container, with our kernel.
+    """The command and the environment for a user without privileges and without a home, as in a container.
 
     Args:
-        home: a folder of `results_of_ordinary_user`.
+        home: place for a copy of our kernel: a folder of `results_of_ordinary_user`.
         argv: the command.
     """
     image = kernel.find().image
     shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)
     dropped = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *argv]
-    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": str(home), "PATH": os.environ["PATH"]}
+    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": "/nonexistent", "PATH": os.environ["PATH"]}
 
 
 def require_uml_kernel() -> None:

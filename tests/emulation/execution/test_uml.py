@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from execution.uml import kernel
 from execution.uml.inspection import KernelMemory
 from execution.uml.uml import UserModeLinux
+from flightpath.launcher import python_module
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.ordinary_user import UID, results_of_ordinary_user
@@ -72,6 +74,19 @@ def test_a_seeded_lab_draws_the_same_numbers_each_time():
     assert first == again
     assert first[0] == other[0] == "2026-01-01" != unseeded[0]
     assert len({first[1], other[1], unseeded[1]}) == 3
+
+
+def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
+    elsewhere = tmp_path / "it's a $HOME"
+    leave_out = shutil.ignore_patterns("runs", "objects", "__pycache__")
+    for floor in (file.parent.name for file in PROJECT.glob("*/__init__.py")):
+        shutil.copytree(PROJECT / floor, elsewhere / floor, ignore=leave_out)
+    draw = ("sh", "-c", "head -c 16 /dev/urandom | od -An -tx1")
+    argv = [*python_module("execution", "run", "--seed", "1", "--"), *draw]
+    argv[1] = f"PYTHONPATH={elsewhere}"
+    done = subprocess.run(argv, cwd=elsewhere, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run(*draw, options=("--seed", "1")).stdout
 
 
 def test_a_round_trip_is_exact():

@@ -90,3 +90,20 @@ def test_by_a_link_root_runs_only_its_own_code_and_that_of_sudo_s_caller(bare, c
     argv = [sys.executable, "/usr/local/bin/flightpath", "completion", "bash"]
     done = subprocess.run([*in_own_bin, *argv], env=environment, capture_output=True, text=True)
     assert (done.returncode, f"chown -R root: {bare}" in done.stderr) == (code, code == 2), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("words", [["lab", "--help"], ["preflight", "history", "nowhere"], ["cluster", "key"]])
+def test_a_user_whom_the_machine_does_not_know_needs_no_home(words):
+    stranger = [
+        "setpriv",
+        f"--reuid={UID}",
+        f"--regid={UID}",
+        "--clear-groups",
+        "env",
+        "-i",
+        f"PATH={os.environ['PATH']}",
+    ]
+    argv = [*stranger, Path(sys.executable).with_name("flightpath"), *words]
+    done = subprocess.run(argv, cwd="/", capture_output=True, text=True)
+    assert done.returncode in (0, 2) and "Traceback" not in done.stderr, done.stderr
