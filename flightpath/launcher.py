@@ -16,7 +16,7 @@ from flightpath.processes import is_machine_root
 from flightpath.project import IS_CHECKOUT, PROJECT, SETUP_HINT
 
 # A wheel lies in ENVIRONMENT/lib/pythonX.Y/site-packages.
-_ENVIRONMENT = PROJECT / ".venv" if IS_CHECKOUT else PROJECT.parents[2]
+_ENVIRONMENT = PROJECT / ".venv" if IS_CHECKOUT else PROJECT.parent.parent.parent
 _NO_MININET = (
     f"Mininet is not installed for {sys.executable}",
     "install Debian's package mininet, and make the environment with access to it: `python3 -m venv "

@@ -97,7 +97,7 @@ class Guest(ABC):
             MeasurementFailed: the guest does not boot, ended before the command, or the time is over.
         """
         if not self.booted():
-            raise self._not_booting()
+            raise self.failure("does not boot")
         deadline = time.monotonic() + time_limit_s
         with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
             while True:
@@ -120,9 +120,9 @@ class Guest(ABC):
         if status.exists():
             return _exit_code(status.read_text(encoding="ascii", errors="replace"))
         if has_ended:
-            raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
+            raise self.failure("has ended before the command")
         if not self.has_booted() and time.monotonic() > self._boot_deadline:
-            raise self._not_booting()
+            raise self.failure("does not boot")
         return None
 
     def console(self) -> str:
@@ -131,8 +131,9 @@ class Guest(ABC):
         output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
         return output.strip() or "no output"
 
-    def _not_booting(self) -> MeasurementFailed:
-        return MeasurementFailed(f"the {self.kind} does not boot: {self.console()}")
+    def failure(self, what: str) -> MeasurementFailed:
+        """Returns the error for what became of the guest, with why."""
+        return MeasurementFailed(f"the {self.kind} {what}: {self.console()}")
 
     def has_booted(self) -> bool:
         """Returns whether it has begun with the command."""

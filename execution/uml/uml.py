@@ -4,6 +4,7 @@ import compileall
 import contextlib
 import os
 import shlex
+import signal
 import sys
 import termios
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
 from execution.uml.processors import idlest_first
 from flightpath.clock import Clock
+from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from flightpath.project import IS_CHECKOUT, PROJECT
 from native import preloading
@@ -24,6 +26,11 @@ from native import preloading
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
 _MEMORY_FOLDER = "/dev/shm"
+_LEAST_MIB = 128
+"""Memory with which a guest boots, and hardly more."""
+_MORE_ROOM = (
+    "enlarge it (docker run --shm-size=8g; mount -o remount,size=8g /dev/shm), or set TMPDIR to a larger folder"
+)
 _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 
 
@@ -132,13 +139,37 @@ class _UmlGuest(Guest):
             variables["WRITABLE_AT"] = str(machine.writable_at or machine.writable.resolve())
         lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
         (self.shared / "variables").write_text("".join(lines))
-        # The guest's memory is a file without a name in TMPDIR.
-        memory = _MEMORY_FOLDER if _can_hold(machine.memory_mib, _MEMORY_FOLDER) else str(self.shared)
-        environment = {**os.environ, "TMPDIR": memory}
+        environment = {**os.environ, "TMPDIR": self._memory_folder()}
         if machine.seed is not None:
             _compile_sources()
             environment |= {**preloading("entropy.so"), "FLIGHTPATH_SEED": str(machine.seed)}
         return [str(machine.kernel.image), *arguments], environment
+
+    @override
+    def failure(self, what: str) -> MeasurementFailed:
+        # The kernel aborts without a word when the file of its memory cannot grow.
+        if self._process.poll() == -signal.SIGABRT and (lack := self._lack_of_room(self._memory_folder())):
+            return MeasurementFailed(f"the {self.kind} {what}: {lack}", _MORE_ROOM)
+        return super().failure(what)
+
+    def _memory_folder(self) -> str:
+        """Returns the folder for the guest's memory, which is a file without a name there.
+
+        Raises:
+            MissingCapability: there is hardly room for any memory.
+        """
+        usable = [folder for folder in (_MEMORY_FOLDER, str(self.shared)) if _room_mib(folder)]
+        roomy = [folder for folder in usable if _room_mib(folder) >= self._machine.memory_mib]
+        folder = next(iter(roomy), max(usable, key=_room_mib, default=_MEMORY_FOLDER))
+        if _room_mib(folder) < _LEAST_MIB:
+            raise MissingCapability(f"the {self.kind} cannot start: {self._lack_of_room(folder)}", _MORE_ROOM)
+        return folder
+
+    def _lack_of_room(self, folder: str) -> str:
+        room, wanted = _room_mib(folder), self._machine.memory_mib
+        return (
+            f"its memory of {wanted} MiB is a file in {folder}, which has room for {room} MiB" if room < wanted else ""
+        )
 
     def _clock_arguments(self) -> list[str]:
         if self._machine.clock is Clock.REAL:
@@ -157,9 +188,9 @@ def _compile_sources() -> None:
             compileall.compile_dir(str(file.parent), quiet=2)
 
 
-def _can_hold(memory_mib: int, folder: str) -> bool:
-    """Returns whether a folder can hold a guest's memory; a container's is often small, or mounted noexec."""
+def _room_mib(folder: str) -> int:
+    """Returns for how much of a guest's memory a folder has room; a container's is often small, or mounted noexec."""
     if not os.access(folder, os.W_OK):
-        return False
+        return 0
     found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize >= memory_mib << 20 and not found.f_flag & os.ST_NOEXEC
+    return 0 if found.f_flag & os.ST_NOEXEC else found.f_bavail * found.f_frsize >> 20

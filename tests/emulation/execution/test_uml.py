@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -87,6 +88,35 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
     done = subprocess.run(argv, cwd=elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == run(*draw, options=("--seed", "1")).stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize(("room_mib", "code", "said"), [(64, 3, "cannot start"), (160, 1, "has ended before the comm")])
+def test_it_is_said_that_there_is_no_room_for_its_memory(tmp_path, room_mib, code, said):
+    small = f'for folder in "$0" /dev/shm; do mount -t tmpfs -o size={room_mib}M tmpfs $folder; done; exec "$@"'
+    fill = ["head", "-c", "300M", "/dev/zero"]
+    done = subprocess.run(
+        [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            small,
+            tmp_path,
+            *RUN,
+            "--",
+            "sh",
+            "-c",
+            f"{shlex.join(fill)} > /dev/shm/file",
+        ],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code and f"kernel {said}" in done.stderr, done.stderr
+    assert f"room for {room_mib}" in done.stderr or f"room for {room_mib - 1}" in done.stderr
+    assert "--shm-size" in done.stderr
 
 
 def test_a_round_trip_is_exact():
