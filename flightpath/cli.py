@@ -12,7 +12,7 @@ from typing import NamedTuple
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
 from flightpath.errors import UsageError
-from flightpath.launcher import complete_environment, require_trusted_owner
+from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.suggestions import did_you_mean
 
 
@@ -62,7 +62,7 @@ exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the first word names, and returns its exit code."""
-    complete_environment()
+    prepare_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if is_completing():
         words = [word for word in [take_word()] if word in COMMANDS]

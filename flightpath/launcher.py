@@ -4,6 +4,7 @@ For `-m` and `-c`, Python puts the current folder first on its path. That folder
 would run in place of the library's. No process of ours has it there.
 """
 
+import io
 import os
 import pwd
 import sys
@@ -35,7 +36,7 @@ def use_project_environment(package: str) -> None:
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     if module.partition(".")[0] != package:
         return
-    complete_environment()
+    prepare_process()
     options = ["-P"] if _take_folder_off_path() else []
     if IS_CHECKOUT and Path(sys.prefix) != _ENVIRONMENT and not os.environ.get("VIRTUAL_ENV"):
         python = _ENVIRONMENT / "bin" / "python"
@@ -56,8 +57,14 @@ def require_mininet() -> None:
         raise MissingCapability(*_NO_MININET)
 
 
-def complete_environment() -> None:
-    """Gives a user whom the password database does not know, as in `docker run --user`, a home folder and a name."""
+def prepare_process() -> None:
+    """Prepares this process for users without an entry in the password database, and for any encoding of stdout.
+
+    As in `docker run --user`, such a user gets a home folder, and a name. What stdout cannot encode is escaped, as on
+    stderr.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:

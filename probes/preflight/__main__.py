@@ -10,7 +10,7 @@ from types import FrameType
 
 from flightpath.completion import is_completing, parse
 from flightpath.errors import FlightpathError
-from flightpath.launcher import complete_environment, require_trusted_owner
+from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.terminal import visible
 
 QUERIES = ("history", "compare", "plot", "check", "predict")
@@ -21,7 +21,7 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int:
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
-    complete_environment()
+    prepare_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
     query = words[0] if words and words[0] in QUERIES else None
     default = "matrix" if any(word.partition("=")[0] == "--from" for word in words) else "measure"
