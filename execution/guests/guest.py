@@ -1,7 +1,7 @@
 """A command in a guest kernel that runs as a process of this machine, and the folder that both share.
 
-The folder holds the script `command`, what it prints (`stdout`, `stderr`), the empty file `booted`, and `status`, the
-exit code.
+The folder holds the script `command`, its input (`stdin`), what it prints (`stdout`, `stderr`), the empty file
+`booted`, and `status`, the exit code.
 """
 
 import contextlib
@@ -15,8 +15,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self, TextIO
+from typing import BinaryIO, ClassVar, Self
 
+from execution.guests import standard_input
 from execution.guests.shared_folder import shared_folder
 from flightpath import libc
 from flightpath.calls import SHARED
@@ -50,7 +51,8 @@ class Guest(ABC):
         self._stack = contextlib.ExitStack()
         self.shared = self._stack.enter_context(shared_folder())
         shared = str(self.shared_in_guest or self.shared)
-        (self.shared / "command").write_text(_script(argv, {**environment, SHARED: shared}))
+        (self.shared / "stdin").touch()
+        (self.shared / "command").write_bytes(os.fsencode(_script(argv, {**environment, SHARED: shared})))
 
     @abstractmethod
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
@@ -79,6 +81,13 @@ class Guest(ABC):
         self._process.wait()
         self._stack.close()
 
+    def run(self, time_limit_s: float) -> int:
+        """Starts the guest and runs the command to its end, with this process's standard input; see `wait`."""
+        if not self._interactive:
+            standard_input.copy_to(self.shared / "stdin")
+        with self:
+            return self.wait(time_limit_s)
+
     def booted(self) -> bool:
         """Waits until the guest begins with the command; returns whether it did."""
         while not (up := self.has_booted()) and self._process.poll() is None:
@@ -99,11 +108,11 @@ class Guest(ABC):
         if not self.booted():
             raise self.failure("does not boot")
         deadline = time.monotonic() + time_limit_s
-        with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
+        with (self.shared / "stdout").open("rb") as out, (self.shared / "stderr").open("rb") as err:
             while True:
                 status = self.exit_code()
-                _pass_on(out, sys.stdout)
-                _pass_on(err, sys.stderr)
+                _pass_on(out, sys.stdout.buffer)
+                _pass_on(err, sys.stderr.buffer)
                 if status is not None:
                     return status
                 if time.monotonic() > deadline:
@@ -157,7 +166,7 @@ def _exit_code(text: str) -> int:
     return int(text)
 
 
-def _pass_on(source: TextIO, target: TextIO) -> None:
+def _pass_on(source: BinaryIO, target: BinaryIO) -> None:
     if text := source.read():
         target.write(text)
         target.flush()

@@ -3,7 +3,6 @@
 import compileall
 import contextlib
 import os
-import shlex
 import signal
 import sys
 import termios
@@ -38,8 +37,8 @@ _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 class UserModeLinux:
     """A guest in which commands run as root, started by any user; nothing on this machine changes.
 
-    A command sees all files of this machine. What it writes vanishes, except in `writable`. The guest has one processor
-    and no network to the outside.
+    A command sees all files of this machine. What it writes vanishes, except in `writable`, and with `keeps_folder` in
+    the current folder. The guest has one processor and no network to the outside.
 
     Attributes:
         kernel: kernel that is started.
@@ -47,6 +46,7 @@ class UserModeLinux:
         memory_mib: memory of the guest.
         writable: folder in which the command's files are kept.
         writable_at: path of that folder in the guest; by default the same.
+        keeps_folder: keep what the command writes in the current folder.
         processor: processor of this machine on which it runs; by default the one with the most idle time.
         standstill_s: seconds of processor time for which a program may busy-wait, so that virtual time cannot advance.
         seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
@@ -59,13 +59,14 @@ class UserModeLinux:
     memory_mib: int = 4096
     writable: Path | None = None
     writable_at: Path | None = None
+    keeps_folder: bool = False
     processor: int | None = None
     standstill_s: float = STANDSTILL_S
     seed: int | None = None
     interactive: bool = False
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
-        """Runs a command in the current folder to its end; passes on what it prints.
+        """Runs a command in the current folder to its end; passes on its input, and what it prints.
 
         Args:
             argv: the command.
@@ -77,8 +78,7 @@ class UserModeLinux:
         Raises:
             MeasurementFailed: the guest does not boot, ends early, or runs out of time.
         """
-        with self.guest(argv) as guest:
-            return guest.wait(time_limit_s)
+        return self.guest(argv).run(time_limit_s)
 
     def guest(self, argv: Sequence[str]) -> Guest:
         """Returns a guest that runs one command, to be entered."""
@@ -133,17 +133,21 @@ class _UmlGuest(Guest):
             *("con=null", "con0=fd:0,fd:1", "loglevel=0" if machine.interactive else "quiet", "seccomp=on"),
             *self._clock_arguments(),
         ]
-        variables = {"TERMINAL": "yes"} if machine.interactive else {}
-        if machine.writable:
-            variables["WRITABLE"] = str(machine.writable.resolve())
-            variables["WRITABLE_AT"] = str(machine.writable_at or machine.writable.resolve())
-        lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
-        (self.shared / "variables").write_text("".join(lines))
+        (self.shared / "variables").write_text("TERMINAL=yes\n" if machine.interactive else "")
+        self._share_writable_folders()
         environment = {**os.environ, "TMPDIR": self._memory_folder()}
         if machine.seed is not None:
             _compile_sources()
             environment |= {**preloading("entropy.so"), "FLIGHTPATH_SEED": str(machine.seed)}
         return [str(machine.kernel.image), *arguments], environment
+
+    def _share_writable_folders(self) -> None:
+        folders = {Path.cwd(): Path.cwd()} if self._machine.keeps_folder else {}
+        if folder := self._machine.writable:
+            folders[self._machine.writable_at or folder.resolve()] = folder.resolve()
+        for number, path in enumerate(folders.values()):
+            (self.shared / f"writable-{number}").symlink_to(path)
+        (self.shared / "writable").write_bytes(b"".join(os.fsencode(path) + b"\n" for path in folders))
 
     @override
     def failure(self, what: str) -> MeasurementFailed:

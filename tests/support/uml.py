@@ -38,8 +38,7 @@ def uml_kernels(folder: Path) -> dict[int, Path]:
     shared = {
         pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
     }
-    writable = f"WRITABLE={folder}"
-    return {pid: path for pid, path in shared.items() if path and writable in _text(path / "variables")}
+    return {pid: path for pid, path in shared.items() if path and str(folder) in _text(path / "writable")}
 
 
 def shared_folder(pid: int) -> Path | None:

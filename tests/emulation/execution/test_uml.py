@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -44,16 +46,20 @@ def _uml_kernel() -> None:
     require_uml_kernel()
 
 
-def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*RUN, *options, "--", *words], cwd=PROJECT, capture_output=True, text=True, **popen)
+def run(*words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT) -> CompletedProcess[str]:
+    argv = [*RUN, *options, "--", *words]
+    return subprocess.run(argv, cwd=cwd, input=typed, capture_output=True, text=True, errors="surrogateescape")
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):
-    results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
-    script = 'echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
-    done = run("sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere), options=("--results", str(results)))
-    assert (done.returncode, done.stdout, done.stderr) == (7, "it's  two\n", "0\n")
-    assert (results / "kept").read_text() == "it's  two\n"
+    here, results, elsewhere = tmp_path / "a,ro, b", tmp_path / "results", tmp_path / "elsewhere"
+    here.mkdir()
+    script = 'cat > made; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
+    words = ("sh", "-c", script, "sh", "it's \udcff two", str(results), str(elsewhere))
+    done = run(*words, options=("--results", str(results)), cwd=here, typed="typed\n" * 100_000)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "it's \udcff two\n", "0\n")
+    assert (results / "kept").read_bytes() == b"it's \xff two\n"
+    assert (here / "made").read_text() == "typed\n" * 100_000
     assert not elsewhere.exists(), "what the command wrote there was to be gone with the virtual-time kernel"
 
 
@@ -85,9 +91,9 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
     draw = ("sh", "-c", "head -c 16 /dev/urandom | od -An -tx1")
     argv = [*python_module("execution", "run", "--seed", "1", "--"), *draw]
     argv[1] = f"PYTHONPATH={elsewhere}"
-    done = subprocess.run(argv, cwd=elsewhere, capture_output=True, text=True)
+    done = subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == run(*draw, options=("--seed", "1")).stdout
+    assert done.stdout == run(*draw, options=("--seed", "1"), cwd=tmp_path).stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -225,5 +231,10 @@ def _answer(terminal: Terminal, command: str, prompt: str) -> str:
 
 
 def test_an_interactive_session_needs_a_terminal():
-    done = run("true", options=("--interactive",), stdin=subprocess.DEVNULL)
+    done = run("true", options=("--interactive",))
     assert (done.returncode, done.stderr) == (2, "error: --interactive needs a terminal\n")
+
+
+def test_a_folder_that_cannot_be_kept_is_named():
+    done = run("pwd", cwd=Path("/"))
+    assert (done.returncode, done.stdout) == (0, "/\n") and "writes in / vanishes with the guest" in done.stderr
