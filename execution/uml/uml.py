@@ -101,7 +101,9 @@ class _UmlGuest(Guest):
         if self._machine.interactive:
             self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
             if self._machine.clock is Clock.VIRTUAL:
-                self._stack.enter_context(pace.RealPace(self.shared, self.has_booted))
+                folder = os.open(self.shared, os.O_PATH)  # the path of a socket is short, and TMPDIR's may be long
+                self._stack.callback(os.close, folder)
+                self._stack.enter_context(pace.RealPace(Path(f"/proc/self/fd/{folder}"), self.has_booted))
         super().__enter__()
         processor = idlest_first()[0] if self._machine.processor is None else self._machine.processor
         with contextlib.suppress(OSError):  # it has ended already

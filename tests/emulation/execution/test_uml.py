@@ -202,7 +202,9 @@ def test_the_memory_of_a_lab_that_was_killed_is_no_number():
                     read()
 
 
-def test_mn_at_the_keyboard_keeps_real_pace():
+def test_mn_at_the_keyboard_keeps_real_pace(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / ("long" * 30)))
+    (tmp_path / ("long" * 30)).mkdir()
     mn = "mn --custom topologies/mn.py --topo dtn_pair --link relay,bw=10,delay=15ms --controller steering"
     prompt = "mininet> "
     with Terminal([*RUN, "--interactive", "--", *mn.split()]) as terminal:
