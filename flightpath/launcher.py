@@ -112,7 +112,10 @@ def _paths() -> str:
 
 def _take_folder_off_path() -> bool:
     """Takes the current folder off the path, unless it is the project's own; returns whether it was there."""
-    has_folder = not sys.flags.safe_path and sys.path[0] == os.path.realpath(".") != str(PROJECT)
+    try:
+        has_folder = not sys.flags.safe_path and sys.path[0] == str(Path.cwd()) != str(PROJECT)
+    except FileNotFoundError:  # somebody has removed the folder
+        return False
     if has_folder:
         del sys.path[0]
     return has_folder

@@ -65,7 +65,9 @@ def test_a_module_of_ours_that_somebody_runs_takes_the_folder_off_the_path(hosti
     for file in hostile.iterdir():
         if file.stem != "rich":  # which the command imports after our first module
             file.unlink()
-    assert ran_in(hostile, [sys.executable, "-m", "results", "list", "--help"]) == ""
+    command = [sys.executable, "-m", "results", "list", "--help"]
+    assert ran_in(hostile, command) == ""
+    assert ran_in(hostile, ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', "sh", *command]) == ""
 
 
 def test_each_python_that_is_started_anywhere_has_no_folder_on_its_path():
