@@ -107,7 +107,9 @@ def safe_path() -> dict[str, str]:
 
 
 def _paths() -> str:
-    return os.pathsep.join([str(PROJECT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    """Returns PYTHONPATH, with this checkout first; an empty entry in it would be the current folder."""
+    ours = [str(PROJECT)] if IS_CHECKOUT else []  # a wheel's Python finds it behind the standard library
+    return os.pathsep.join(dict.fromkeys([*ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
 
 
 def _take_folder_off_path() -> bool:
