@@ -38,7 +38,7 @@ def uml_kernels(folder: Path) -> dict[int, Path]:
     shared = {
         pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
     }
-    return {pid: path for pid, path in shared.items() if path and str(folder) in _text(path / "writable")}
+    return {pid: path for pid, path in shared.items() if path and _may_write(path, folder)}
 
 
 def shared_folder(pid: int) -> Path | None:
@@ -48,5 +48,7 @@ def shared_folder(pid: int) -> Path | None:
     return None
 
 
-def _text(file: Path) -> str:
-    return file.read_text() if file.exists() else ""
+def _may_write(shared: Path, folder: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
+        return any(link.readlink().is_relative_to(folder) for link in shared.glob("writable-*"))
+    return False
