@@ -30,7 +30,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup setup-real virtual-if-possible packages environment commands native jmeter uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native jmeter uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -46,9 +46,13 @@ uml-packages: LIST := packages-uml.txt
 packages vm-packages uml-packages:
 	@sh scripts/install-packages.sh $(LIST)
 
+location:
+	@case "$$PWD" in *[$$:]*) echo "error: setuptools cannot install in $$PWD" >&2; \
+	  echo '  move the checkout to a path without "$$" and ":"' >&2; exit 2;; esac
+
 # Made with Debian's Python, so that it sees Debian's Mininet.
 environment: .venv/installed
-.venv/installed: setup.py requirements/test.txt | packages
+.venv/installed: setup.py requirements/test.txt | location packages
 	@echo "installing Python packages into .venv"
 	@[ -x $(PYTHON) ] || /usr/bin/python3 -m venv --system-site-packages .venv
 	@$(PIP) --require-hashes -r requirements/test.txt

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -28,10 +29,11 @@ _RUN = """\
 Runs a command in the virtual-time kernel. Computing takes no virtual time, so a slow or busy machine gives the same
 figures as a fast one. It needs no root.
 
-The command sees all files of this machine and runs as root of the guest. What it writes vanishes with the guest, except
-in the folder of --results. The guest has one processor and no network to the outside. For example:
+The command sees all files of this machine and runs as root of the guest. What it writes is kept in the current folder
+and in the folder of --results; elsewhere it vanishes with the guest. Standard input is read to its end first. The guest
+has one processor and no network to the outside. For example:
 
-  flightpath machines run --results results/runs -- python3 -m scenarios.mptcp_load
+  flightpath machines run -- flightpath run mptcp_load
   flightpath machines run --interactive -- mn --custom topologies/mn.py --topo dtn_pair
 
 A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF
@@ -39,11 +41,16 @@ congestion controls cannot be loaded; the kernel's own are there. Processor time
 """
 
 _VM_KERNEL = "Downloads the distribution's kernel package and unpacks it in build/kernels. Nothing is installed."
-_VM = "Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel; what it writes vanishes with it."
+_VM = """\
+Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel. What it writes vanishes with the VM,
+except in the folder of --results. Standard input is read to its end first.
+"""
 
 _TIME_LIMIT_S = 3600
 _ESTIMATED_FROM = 0.12
 """Fraction of a build from which its duration is estimated: by then it compiles."""
+_FOLDERS_OF_GUEST = [Path(name) for name in ("/", "/dev", "/dev/shm", "/mnt", "/proc", "/run", "/sys")]
+"""Folders that a guest has of its own, or that contain one of these."""
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -153,12 +160,24 @@ def _run(options: argparse.Namespace) -> int:
         options.clock,
         options.memory,
         writable=options.results,
+        keeps_folder=_keeps_folder(),
         standstill_s=options.standstill_limit,
         seed=options.seed,
         interactive=options.interactive,
     )
     limit_s = math.inf if options.interactive else _TIME_LIMIT_S
     return machine.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
+
+
+def _keeps_folder() -> bool:
+    """Returns whether the current folder can be the guest's too; if not, says that what is written there vanishes."""
+    folder = Path.cwd()
+    if folder not in _FOLDERS_OF_GUEST and os.access(folder, os.W_OK):
+        return True
+    print(
+        f"note: what the command writes in {folder} vanishes with the guest (--results names a folder)", file=sys.stderr
+    )
+    return False
 
 
 def _fetch(_options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
 from flightpath.errors import UsageError
+from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.suggestions import did_you_mean
 
 
@@ -61,6 +62,7 @@ exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the first word names, and returns its exit code."""
+    prepare_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if is_completing():
         words = [word for word in [take_word()] if word in COMMANDS]
@@ -71,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, arguments: Sequence[str]) -> int:
+    require_trusted_owner()
     if name not in COMMANDS:
         raise UsageError(f"no command {name!r}", did_you_mean(name, COMMANDS))
     command = COMMANDS[name]

@@ -1,6 +1,7 @@
 """The version and commit of Flightpath, which each run records so that comparisons can name them."""
 
 import hashlib
+import os
 from importlib import metadata
 from pathlib import Path
 
@@ -28,10 +29,24 @@ def identity(project: Path = PROJECT) -> dict[str, str]:
 
 
 def git(project: Path, *words: str) -> str:
-    """Runs git in a checkout and returns its output; raises FlightpathError if it fails or is not installed."""
-    # safe.directory: under sudo, root reads a user's checkout. Ceiling: a repository further up is another project's.
-    command = ["git", "--no-optional-locks", "-c", f"safe.directory={project}"]
-    return run([*command, *words], cwd=project, env={"GIT_CEILING_DIRECTORIES": str(project.parent)})
+    """Runs git in a checkout and returns its output; raises FlightpathError if it fails or is not installed.
+
+    Git runs what a checkout's configuration names: monitors, filters, hooks. So root asks as the checkout's owner, and
+    anybody else only in a checkout of their own or of root's.
+    """
+    try:
+        owner = (project / ".git").lstat()
+    except OSError as error:
+        raise FlightpathError(f"{project} is no checkout") from error
+    # A monitor would outlive this command. Ceiling: a repository further up is another project's.
+    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
+    env = {"GIT_CEILING_DIRECTORIES": str(project.parent)}
+    if owner.st_uid == 0:
+        command += ["-c", f"safe.directory={project}"]
+    elif os.geteuid() == 0:
+        command = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups", *command]
+        env |= {"GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent"}
+    return run([*command, *words], cwd=project, env=env)
 
 
 def _hash_of_changed(project: Path) -> str:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-"""Folder of all packages; subprocesses run in it so that `python -m PACKAGE` finds them."""
+"""Folder of all packages."""
 
 IS_CHECKOUT = (PROJECT / "Makefile").is_file()
 

@@ -1,5 +1,6 @@
 """The C programs: links, tunnel, network namespaces, and the loader of BPF programs."""
 
+import os
 from pathlib import Path
 
 from flightpath.errors import MissingCapability
@@ -9,6 +10,15 @@ _SOURCES = Path(__file__).resolve().parent
 _BUILD = _SOURCES / "build"
 BUILD_COMMAND = "make native" if IS_CHECKOUT else f"make -C {_SOURCES}"
 _HINT = SETUP_HINT if IS_CHECKOUT else f"build it (packages: gcc libc6-dev libssl-dev libbpf-dev): {BUILD_COMMAND}"
+
+
+def preloading(library: str) -> dict[str, str]:
+    """Returns variables that preload one of this folder's libraries into a program, besides those preloaded already.
+
+    Its folder's path may have spaces, at which LD_PRELOAD is split; LD_LIBRARY_PATH is not.
+    """
+    ours = {"LD_PRELOAD": library, "LD_LIBRARY_PATH": str(binary(library).parent)}
+    return {name: ":".join(filter(None, [os.environ.get(name), value])) for name, value in ours.items()}
 
 
 def binary(name: str) -> Path:

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.launcher import python_module
 from python_api.calls import STOP, Answer, Call, Setup
-from python_api.processes import environment, python_module
+from python_api.processes import environment
 
 _ENDING_LIMIT_S = 15.0
 

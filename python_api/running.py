@@ -23,9 +23,9 @@ from flightpath.errors import (
     UntrustworthyWarning,
     UsageError,
 )
-from flightpath.launcher import require_mininet
+from flightpath.launcher import python_module, require_mininet
 from flightpath.suggestions import did_you_mean
-from python_api.processes import environment, python_module
+from python_api.processes import environment
 from python_api.runs import Run, load
 from results.store.store import DEFAULT_FOLDER
 

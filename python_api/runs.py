@@ -15,7 +15,8 @@ from python_api.frames import cells_frame, claims_frame, series_frame
 from results.commands.scenarios import answer_of, drawn_if_possible
 from results.records import ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.location import StoreLocation, server_url
-from results.store.store import DEFAULT_FOLDER, LATEST, Store
+from results.store.run_id import LATEST
+from results.store.store import DEFAULT_FOLDER, Store
 from results.summary.verdicts import badge_text, overall
 
 

@@ -12,8 +12,8 @@ OURS="Flightpath's, while it installs packages"
 
 main() {
     missing=$(missing_packages "$1")
-    if [ -z "$missing" ]; then return; fi
-    echo "installing Debian packages:" $missing
+    if [ -z "$missing" ] && ! guard_is_ours; then return; fi
+    [ -z "$missing" ] || echo "installing Debian packages:" $missing
     if [ "$(id -u)" = 0 ]; then
         install_packages $missing
     else
@@ -27,15 +27,20 @@ missing_packages() {
     done
 }
 
+guard_is_ours() { # it stays if this script is killed
+    grep -q "$OURS" "$GUARD" 2> /dev/null
+}
+
 install_packages() {
     export DEBIAN_FRONTEND=noninteractive
-    # Another one stays as it is; ours is still there if this script was killed.
-    if [ ! -e "$GUARD" ] || grep -q "$OURS" "$GUARD"; then
+    if [ ! -e "$GUARD" ] || guard_is_ours; then # another one stays as it is
         trap 'rm -f "$GUARD"' EXIT
         trap 'exit 130' INT TERM HUP # dash runs the trap above only when the script exits
-        printf '#!/bin/sh\n# %s\nexit 101\n' "$OURS" > "$GUARD"
+        # It holds as long as this script runs, also if nobody removes it.
+        printf '#!/bin/sh\n# %s\n[ ! -d /proc/%s ] || exit 101\n' "$OURS" $$ > "$GUARD"
         chmod +x "$GUARD"
     fi
+    [ $# -gt 0 ] || return 0 # the guard alone was to go
     before=$(servers)
     apt-get -qq update
     apt-get -qq install -y --no-install-recommends "$@" > /dev/null

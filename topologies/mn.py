@@ -22,7 +22,7 @@ from pathlib import Path
 if hasattr(sys.modules["__main__"], "MininetRunner"):
     vars(sys.modules["__main__"])["cleanup"] = lambda: None
 
-if __name__ == "__main__":
+if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path.pop(0)  # this folder, in which there is another `mininet`
 # mn executes this file without setting __file__.
 sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parents[1]))

@@ -82,10 +82,13 @@ def _make_key(options: argparse.Namespace) -> int:
 def _scheduler(options: argparse.Namespace) -> int:
     from distributed import Scheduler
 
+    from execution.cluster.pages import restrict_to_loopback
+
     async def serve() -> None:
         where = {"host": options.host or None, "port": options.port, "protocol": "tls", "dashboard_address": _PAGES}
         file = str(options.file) if options.file else None
         async with Scheduler(security=security(options.key), scheduler_file=file, **where) as scheduler:
+            restrict_to_loopback(scheduler)
             print(scheduler.address, flush=True)
             await scheduler.finished()
 
@@ -96,6 +99,7 @@ def _worker(options: argparse.Namespace) -> int:
     from distributed import Worker
 
     from execution.cluster.about import this_machine
+    from execution.cluster.pages import restrict_to_loopback
 
     scheduler_address(options.scheduler)
     check_jobs(options.jobs)
@@ -112,6 +116,7 @@ def _worker(options: argparse.Namespace) -> int:
         while True:
             with contextlib.suppress(OSError, TimeoutError, RuntimeError):  # there is no scheduler yet
                 async with Worker(scheduler_address(options.scheduler), security=keys, protocol="tls", **how) as worker:
+                    restrict_to_loopback(worker)
                     print(f"measures for {options.scheduler}: up to {jobs} cells at once", flush=True)
                     await worker.finished()
             print(f"waiting for the scheduler {options.scheduler}", flush=True)

@@ -1,7 +1,6 @@
 """Calls of functions in guests (`flightpath.calls`): the near side."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
@@ -11,7 +10,7 @@ from pydantic import BaseModel
 from execution.guests.guest import POLL_S, Guest
 from flightpath.calls import ANSWER, PROGRESS, REQUEST, Returns, name_of, write
 from flightpath.errors import MeasurementFailed
-from flightpath.project import PROJECT
+from flightpath.launcher import python_module
 
 _Value = TypeVar("_Value")
 
@@ -74,9 +73,7 @@ def called(
         request: what it is called with.
     """
     returns = Returns.of(function)
-    # A module of the current folder must not take the place of one of ours (-P).
-    python = ("env", f"PYTHONPATH={PROJECT}", sys.executable, "-P", "-m", "flightpath.calls")
-    guest = start([*python, name_of(function)])
+    guest = start(python_module("flightpath.calls", name_of(function)))
     write(request, guest.shared, REQUEST)
     with guest:
         yield GuestCall(guest, returns)

@@ -1,7 +1,7 @@
 """A command in a guest kernel that runs as a process of this machine, and the folder that both share.
 
-The folder holds the script `command`, what it prints (`stdout`, `stderr`), the empty file `booted`, and `status`, the
-exit code.
+The folder holds the script `command`, its input (`stdin`), what it prints (`stdout`, `stderr`), the empty file
+`booted`, and `status`, the exit code.
 """
 
 import contextlib
@@ -15,8 +15,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self, TextIO
+from typing import BinaryIO, ClassVar, Self
 
+from execution.guests import standard_input
 from execution.guests.shared_folder import shared_folder
 from flightpath import libc
 from flightpath.calls import SHARED
@@ -50,7 +51,8 @@ class Guest(ABC):
         self._stack = contextlib.ExitStack()
         self.shared = self._stack.enter_context(shared_folder())
         shared = str(self.shared_in_guest or self.shared)
-        (self.shared / "command").write_text(_script(argv, {**environment, SHARED: shared}))
+        (self.shared / "stdin").touch()
+        (self.shared / "command").write_bytes(os.fsencode(_script(argv, {**environment, SHARED: shared})))
 
     @abstractmethod
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
@@ -79,6 +81,13 @@ class Guest(ABC):
         self._process.wait()
         self._stack.close()
 
+    def run(self, time_limit_s: float) -> int:
+        """Starts the guest and runs the command to its end, with this process's standard input; see `wait`."""
+        if not self._interactive:
+            standard_input.copy_to(self.shared / "stdin")
+        with self:
+            return self.wait(time_limit_s)
+
     def booted(self) -> bool:
         """Waits until the guest begins with the command; returns whether it did."""
         while not (up := self.has_booted()) and self._process.poll() is None:
@@ -97,13 +106,13 @@ class Guest(ABC):
             MeasurementFailed: the guest does not boot, ended before the command, or the time is over.
         """
         if not self.booted():
-            raise self._not_booting()
+            raise self.failure("does not boot")
         deadline = time.monotonic() + time_limit_s
-        with (self.shared / "stdout").open() as out, (self.shared / "stderr").open() as err:
+        with (self.shared / "stdout").open("rb") as out, (self.shared / "stderr").open("rb") as err:
             while True:
                 status = self.exit_code()
-                _pass_on(out, sys.stdout)
-                _pass_on(err, sys.stderr)
+                _pass_on(out, sys.stdout.buffer)
+                _pass_on(err, sys.stderr.buffer)
                 if status is not None:
                     return status
                 if time.monotonic() > deadline:
@@ -120,9 +129,9 @@ class Guest(ABC):
         if status.exists():
             return _exit_code(status.read_text(encoding="ascii", errors="replace"))
         if has_ended:
-            raise MeasurementFailed(f"the guest has ended before the command: {self.console()}")
+            raise self.failure("has ended before the command")
         if not self.has_booted() and time.monotonic() > self._boot_deadline:
-            raise self._not_booting()
+            raise self.failure("does not boot")
         return None
 
     def console(self) -> str:
@@ -131,8 +140,9 @@ class Guest(ABC):
         output = "\n".join(file.read_text(errors="replace").strip()[-2000:] for file in files if file.exists())
         return output.strip() or "no output"
 
-    def _not_booting(self) -> MeasurementFailed:
-        return MeasurementFailed(f"the {self.kind} does not boot: {self.console()}")
+    def failure(self, what: str) -> MeasurementFailed:
+        """Returns the error for what became of the guest, with why."""
+        return MeasurementFailed(f"the {self.kind} {what}: {self.console()}")
 
     def has_booted(self) -> bool:
         """Returns whether it has begun with the command."""
@@ -156,7 +166,7 @@ def _exit_code(text: str) -> int:
     return int(text)
 
 
-def _pass_on(source: TextIO, target: TextIO) -> None:
+def _pass_on(source: BinaryIO, target: BinaryIO) -> None:
     if text := source.read():
         target.write(text)
         target.flush()

@@ -17,8 +17,7 @@ mkdir /mnt/upper /mnt/work /mnt/shared $root
 # The kernel's process on the host is in the shared folder. Its name must not be among the kernel's arguments, because
 # they become part of its random numbers.
 mount -t hostfs none /mnt/shared -o /proc/self/cwd
-# WRITABLE: another folder whose changes stay on the host; WRITABLE_AT: its path here. TERMINAL: whether somebody sits at
-# the console.
+# TERMINAL: whether somebody sits at the console.
 . /mnt/shared/variables
 umount /mnt/shared
 mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work $root
@@ -34,7 +33,12 @@ ln -sf pts/ptmx dev/ptmx
 [ -e dev/net/tun ] || mknod dev/net/tun c 10 200
 chmod 0666 dev/net/tun
 mkdir -p ./mnt/shared && mount -t hostfs none ./mnt/shared -o /proc/self/cwd
-[ -n "$WRITABLE" ] && mkdir -p ".$WRITABLE_AT" && mount -t hostfs none ".$WRITABLE_AT" -o "$WRITABLE"
+# Folders whose changes stay on the host: a line each with its path here; on the host it is a link, whose path has no comma.
+count=0
+while IFS= read -r folder; do
+    mkdir -p ".$folder" && mount -t hostfs none ".$folder" -o "/proc/self/cwd/writable-$count"
+    count=$((count + 1))
+done < mnt/shared/writable
 ip link set lo up
 hostname lab
 # TCP may use most of the memory, in pages. With the default, a tenth, fast paths with long delays stall under MPTCP.
@@ -45,7 +49,7 @@ done < /proc/meminfo
 sleep 11
 export TERMINAL
 unset LIBMOUNT_FORCE_MOUNT2
-exec chroot . /bin/sh -c 'exec > /mnt/shared/stdout 2> /mnt/shared/stderr < /dev/null
+exec chroot . /bin/sh -c 'exec > /mnt/shared/stdout 2> /mnt/shared/stderr < /mnt/shared/stdin
 : > /mnt/shared/booted
 if [ -n "$TERMINAL" ]; then
     setsid --ctty --wait sh /mnt/shared/command < /dev/tty0 > /dev/tty0 2>&1

@@ -3,7 +3,7 @@
 import compileall
 import contextlib
 import os
-import shlex
+import signal
 import sys
 import termios
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,19 @@ from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
 from execution.uml.processors import idlest_first
 from flightpath.clock import Clock
+from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from flightpath.project import IS_CHECKOUT, PROJECT
-from native import binary
+from native import preloading
 
 GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 _BOOT_LIMIT_S = 120.0  # real seconds; one is usual
 _MEMORY_FOLDER = "/dev/shm"
+_LEAST_MIB = 128
+"""Memory with which a guest boots, and hardly more."""
+_MORE_ROOM = (
+    "enlarge it (docker run --shm-size=8g; mount -o remount,size=8g /dev/shm), or set TMPDIR to a larger folder"
+)
 _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 
 
@@ -31,8 +37,8 @@ _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 class UserModeLinux:
     """A guest in which commands run as root, started by any user; nothing on this machine changes.
 
-    A command sees all files of this machine. What it writes vanishes, except in `writable`. The guest has one processor
-    and no network to the outside.
+    A command sees all files of this machine. What it writes vanishes, except in `writable`, and with `keeps_folder` in
+    the current folder. The guest has one processor and no network to the outside.
 
     Attributes:
         kernel: kernel that is started.
@@ -40,6 +46,7 @@ class UserModeLinux:
         memory_mib: memory of the guest.
         writable: folder in which the command's files are kept.
         writable_at: path of that folder in the guest; by default the same.
+        keeps_folder: keep what the command writes in the current folder.
         processor: processor of this machine on which it runs; by default the one with the most idle time.
         standstill_s: seconds of processor time for which a program may busy-wait, so that virtual time cannot advance.
         seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
@@ -52,13 +59,14 @@ class UserModeLinux:
     memory_mib: int = 4096
     writable: Path | None = None
     writable_at: Path | None = None
+    keeps_folder: bool = False
     processor: int | None = None
     standstill_s: float = STANDSTILL_S
     seed: int | None = None
     interactive: bool = False
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
-        """Runs a command in the current folder to its end; passes on what it prints.
+        """Runs a command in the current folder to its end; passes on its input, and what it prints.
 
         Args:
             argv: the command.
@@ -70,8 +78,7 @@ class UserModeLinux:
         Raises:
             MeasurementFailed: the guest does not boot, ends early, or runs out of time.
         """
-        with self.guest(argv) as guest:
-            return guest.wait(time_limit_s)
+        return self.guest(argv).run(time_limit_s)
 
     def guest(self, argv: Sequence[str]) -> Guest:
         """Returns a guest that runs one command, to be entered."""
@@ -94,7 +101,9 @@ class _UmlGuest(Guest):
         if self._machine.interactive:
             self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
             if self._machine.clock is Clock.VIRTUAL:
-                self._stack.enter_context(pace.RealPace(self.shared, self.has_booted))
+                folder = os.open(self.shared, os.O_PATH)  # the path of a socket is short, and TMPDIR's may be long
+                self._stack.callback(os.close, folder)
+                self._stack.enter_context(pace.RealPace(Path(f"/proc/self/fd/{folder}"), self.has_booted))
         super().__enter__()
         processor = idlest_first()[0] if self._machine.processor is None else self._machine.processor
         with contextlib.suppress(OSError):  # it has ended already
@@ -117,25 +126,56 @@ class _UmlGuest(Guest):
     @override
     def kernel_command(self) -> tuple[list[str], Mapping[str, str]]:
         machine = self._machine
-        # The kernel's arguments become part of its random numbers, so they are the same each time.
+        (self.shared / "init").symlink_to(GUEST_SCRIPT)
+        # The kernel's arguments become part of its random numbers, so they are the same wherever this checkout lies. By
+        # default the kernel makes its folder in HOME, which there may not be.
         arguments = [
-            *(f"mem={machine.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={GUEST_SCRIPT}"),
+            *("uml_dir=.", "umid=umid", f"mem={machine.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro"),
+            "init=/proc/self/cwd/init",
             *("con=null", "con0=fd:0,fd:1", "loglevel=0" if machine.interactive else "quiet", "seccomp=on"),
             *self._clock_arguments(),
         ]
-        variables = {"TERMINAL": "yes"} if machine.interactive else {}
-        if machine.writable:
-            variables["WRITABLE"] = str(machine.writable.resolve())
-            variables["WRITABLE_AT"] = str(machine.writable_at or machine.writable.resolve())
-        lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
-        (self.shared / "variables").write_text("".join(lines))
-        # The guest's memory is a file without a name in TMPDIR.
-        memory = _MEMORY_FOLDER if _can_hold(machine.memory_mib, _MEMORY_FOLDER) else str(self.shared)
-        environment = {**os.environ, "TMPDIR": memory}
+        (self.shared / "variables").write_text("TERMINAL=yes\n" if machine.interactive else "")
+        self._share_writable_folders()
+        environment = {**os.environ, "TMPDIR": self._memory_folder()}
         if machine.seed is not None:
             _compile_sources()
-            environment |= {"LD_PRELOAD": str(binary("entropy.so")), "FLIGHTPATH_SEED": str(machine.seed)}
+            environment |= {**preloading("entropy.so"), "FLIGHTPATH_SEED": str(machine.seed)}
         return [str(machine.kernel.image), *arguments], environment
+
+    def _share_writable_folders(self) -> None:
+        folders = {Path.cwd(): Path.cwd()} if self._machine.keeps_folder else {}
+        if folder := self._machine.writable:
+            folders[self._machine.writable_at or folder.resolve()] = folder.resolve()
+        for number, path in enumerate(folders.values()):
+            (self.shared / f"writable-{number}").symlink_to(path)
+        (self.shared / "writable").write_bytes(b"".join(os.fsencode(path) + b"\n" for path in folders))
+
+    @override
+    def failure(self, what: str) -> MeasurementFailed:
+        # The kernel aborts without a word when the file of its memory cannot grow.
+        if self._process.poll() == -signal.SIGABRT and (lack := self._lack_of_room(self._memory_folder())):
+            return MeasurementFailed(f"the {self.kind} {what}: {lack}", _MORE_ROOM)
+        return super().failure(what)
+
+    def _memory_folder(self) -> str:
+        """Returns the folder for the guest's memory, which is a file without a name there.
+
+        Raises:
+            MissingCapability: there is hardly room for any memory.
+        """
+        usable = [folder for folder in (_MEMORY_FOLDER, str(self.shared)) if _room_mib(folder)]
+        roomy = [folder for folder in usable if _room_mib(folder) >= self._machine.memory_mib]
+        folder = next(iter(roomy), max(usable, key=_room_mib, default=_MEMORY_FOLDER))
+        if _room_mib(folder) < _LEAST_MIB:
+            raise MissingCapability(f"the {self.kind} cannot start: {self._lack_of_room(folder)}", _MORE_ROOM)
+        return folder
+
+    def _lack_of_room(self, folder: str) -> str:
+        room, wanted = _room_mib(folder), self._machine.memory_mib
+        return (
+            f"its memory of {wanted} MiB is a file in {folder}, which has room for {room} MiB" if room < wanted else ""
+        )
 
     def _clock_arguments(self) -> list[str]:
         if self._machine.clock is Clock.REAL:
@@ -154,9 +194,9 @@ def _compile_sources() -> None:
             compileall.compile_dir(str(file.parent), quiet=2)
 
 
-def _can_hold(memory_mib: int, folder: str) -> bool:
-    """Returns whether a folder can hold a guest's memory; a container's is often small, or mounted noexec."""
+def _room_mib(folder: str) -> int:
+    """Returns for how much of a guest's memory a folder has room; a container's is often small, or mounted noexec."""
     if not os.access(folder, os.W_OK):
-        return False
+        return 0
     found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize >= memory_mib << 20 and not found.f_flag & os.ST_NOEXEC
+    return 0 if found.f_flag & os.ST_NOEXEC else found.f_bavail * found.f_frsize >> 20

@@ -30,6 +30,6 @@ modprobe -aq tun veth || true
 
 : > "$shared/booted"
 set +e
-sh "$shared/command" < /dev/null
+sh "$shared/command" < "$shared/stdin"
 echo $? > "$shared/status.part"
 mv "$shared/status.part" "$shared/status"

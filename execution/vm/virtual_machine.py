@@ -40,7 +40,7 @@ class VirtualMachine:
     results: Path | None = None
 
     def run(self, argv: Sequence[str], *, time_limit_s: float) -> int:
-        """Runs a command in the current folder to its end; passes on what it prints to stdout and stderr.
+        """Runs a command in the current folder to its end; passes on its input, and what it prints.
 
         It uses KVM if a VM boots with it (tried: /dev/kvm alone proves nothing). Without, it is at least ten times
         slower, and the environment variable SLOW_MACHINE tells the command so.
@@ -52,8 +52,7 @@ class VirtualMachine:
             MissingCapability: a program is not installed.
             MeasurementFailed: the VM does not boot, ends early, or runs out of time.
         """
-        with self.guest(argv, time_limit_s=time_limit_s) as guest:
-            return guest.wait(time_limit_s)
+        return self.guest(argv, time_limit_s=time_limit_s).run(time_limit_s)
 
     def guest(self, argv: Sequence[str], *, time_limit_s: float) -> Guest:
         """Returns a VM that runs one command, to be entered; arguments and what else is raised as for `run`."""

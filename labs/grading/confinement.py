@@ -13,7 +13,7 @@ from typing import IO
 from execution.uml import kernel
 from flightpath.commands import require
 from flightpath.errors import MeasurementFailed, MissingCapability
-from flightpath.launcher import project_python
+from flightpath.launcher import python_module
 from flightpath.project import PROJECT
 
 SUBMISSION = Path("/submission")
@@ -54,7 +54,7 @@ def run(argv: Sequence[str], submission: Path) -> tuple[int, bytes]:
         MissingCapability: see `require_it`.
         MeasurementFailed: it did not end in time.
     """
-    command = [*_bubblewrap(submission), project_python(), "-m", *argv]
+    command = [*_bubblewrap(submission), *python_module(*argv)]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None  # a pipe, as requested
     chunks: list[bytes] = []

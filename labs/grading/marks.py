@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from flightpath.spreadsheets import quoted
 from labs.framework.checking import Checked
 from labs.framework.lab import Finding, hints
 from labs.framework.work import Submission
@@ -126,10 +127,5 @@ def _write_table(file: Path, head: Sequence[str], rows: Sequence[Sequence[object
     with file.open("w", newline="", encoding="utf-8") as opened:
         writer = csv.writer(opened)
         writer.writerow(head)
-        writer.writerows([[_safe(value) for value in row] for row in rows])
+        writer.writerows([[quoted(value) for value in row] for row in rows])
     give_to_caller(file)
-
-
-def _safe(value: object) -> object:
-    """Quotes texts that begin like a formula, which spreadsheets would compute."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -10,6 +10,7 @@ from types import FrameType
 
 from flightpath.completion import is_completing, parse
 from flightpath.errors import FlightpathError
+from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.terminal import visible
 
 QUERIES = ("history", "compare", "plot", "check", "predict")
@@ -20,6 +21,7 @@ _INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int:
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
+    prepare_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
     query = words[0] if words and words[0] in QUERIES else None
     default = "matrix" if any(word.partition("=")[0] == "--from" for word in words) else "measure"
@@ -32,6 +34,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int
     options = parse(parser, words[1:] if query else words)
     with _interruptible():
         try:
+            require_trusted_owner()
             return command.run(options)
         except KeyboardInterrupt as interrupt:
             print("\n".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)

@@ -130,7 +130,9 @@ def _patiently() -> list[str]:
     """Returns the words before a command that must not wait in a busy loop, because the clock is virtual."""
     if clock_here() is Clock.REAL:
         return []
-    return ["sh", "-c", 'LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"', str(native.binary("patience.so"))]
+    # mptcpize preloads a library too. The path may have spaces, which LD_PRELOAD cannot.
+    script = 'export LD_LIBRARY_PATH="$0" LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}patience.so"; exec "$@"'
+    return ["sh", "-c", script, str(native.binary("patience.so").parent)]
 
 
 def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from flightpath.commands import end_and_close
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import Host, await_end
-from flightpath.launcher import project_python
-from flightpath.project import PROJECT
+from flightpath.launcher import python_module
 from probes.probe import Probe
 from results.records import Measurement, Metric, Series
 
@@ -146,8 +145,8 @@ class TcpFlow(Probe):
             MeasurementFailed: it cannot be opened.
         """
         settings = json.dumps({**asdict(self), "address": address})
-        argv = [project_python(), "-m", "probes.transfers.programs.tcp_sender", settings]
-        process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", cwd=PROJECT)
+        argv = python_module("probes.transfers.programs.tcp_sender", settings)
+        process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
         assert process.stdout is not None  # a pipe, as requested
         words = process.stdout.readline().split()
         if words[:1] != ["connected"]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from starlette.requests import Request
 
@@ -72,9 +73,19 @@ def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
         "network": live_network(progress.links) if progress else None,
         "latest": cells[-1] if cells else None,
         "by_worker": cells_by_worker(cells),
-        "dask_page": str(record.environment.get("dask_page", "")),
+        "dask_page": _local_page(record.environment.get("dask_page")),
         "question": str(record.plan.get("question", "")),
     }
+
+
+def _local_page(address: object) -> str:
+    """Returns the address of a page on this machine's loopback; empty if a shared database holds anything else."""
+    try:
+        parts = urlsplit(str(address))
+        is_local = (parts.scheme, parts.netloc) == ("http", f"127.0.0.1:{parts.port}")
+    except ValueError:
+        return ""
+    return urlunsplit(parts) if is_local else ""
 
 
 def cells_by_worker(cells: Sequence[CellResult]) -> dict[str, int]:

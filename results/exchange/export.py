@@ -6,7 +6,6 @@ The files in a run's folder (logs, captures) are not part of an export; figures 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
@@ -29,24 +28,16 @@ from results.records import (
 )
 from results.store.backend import StoreFailed
 from results.store.rows import cell_results, cell_row, documents, json_values, run_claims, run_record
+from results.store.run_id import checked_run_id
 from results.store.schema import CellRow, ClaimRow, DocumentRow, RunRow
-from results.store.sqlite import DATABASE_NAME
-from results.store.store import LATEST, Store
+from results.store.store import Store
 
 FORMAT: Final = "flightpath-export"
 VERSION = 1
 NOTHING_IMPORTED = "nothing was imported"
 
-_OWN_FILES = Path(DATABASE_NAME).stem
 _YEARS = range(1970, 9999)
 """Years that exist in every time zone."""
-
-
-def _not_taken(run_id: str) -> str:
-    """Refuses the names of the store's own files, in upper and lower case, and `latest`."""
-    if run_id.casefold().startswith(_OWN_FILES) or run_id == LATEST:
-        raise ValueError(f"{run_id!r} means something else in a store")
-    return run_id
 
 
 def _in_utc(text: str) -> str:
@@ -62,8 +53,7 @@ def _in_utc(text: str) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-# A run's id is the name of its folder: it must stay a single name, and be printable.
-RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}$"), AfterValidator(_not_taken)]
+RunId = Annotated[str, AfterValidator(checked_run_id)]
 Time = Annotated[str, AfterValidator(_in_utc)]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
 

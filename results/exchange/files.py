@@ -9,13 +9,14 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from flightpath.errors import MissingCapability, UsageError
+from flightpath.spreadsheets import quoted, unquoted
 from results.exchange.export import FORMAT, NOTHING_IMPORTED, VERSION, Export, first_problem
 from results.exchange.memory import Budget, TooMuchMemory
 from results.exchange.tables import COLUMNS, NULLABLE, TYPES, Row, from_tables, to_tables
@@ -31,6 +32,8 @@ _NOT_AN_EXPORT = (
 """Exceptions of readers for a file that is damaged or not an export."""
 
 _MANIFEST = "manifest.json"
+_QUOTED = "quoted"
+"""Key of the manifest: texts that begin like formulas are quoted, which version 0.1.0 did not do."""
 _PARQUET_HINT = ".venv/bin/pip install -e '.[parquet]'"
 
 
@@ -135,6 +138,7 @@ def _zip_bytes(export: Export, kind: str) -> bytes:
             "format": FORMAT,
             "version": VERSION,
             "kind": kind,
+            _QUOTED: True,
             "rows": {name: len(rows) for name, rows in tables.items()},
         }
         archive.writestr(_MANIFEST, json.dumps(manifest, indent=1))
@@ -153,7 +157,8 @@ def _json_from_zip(content: bytes, budget: Budget) -> bytes:
         kind = manifest.get("kind")
         if kind not in ("csv", "parquet"):
             raise ValueError(f"tables of the kind {kind!r} are unknown")
-        parse = _from_csv if kind == "csv" else functools.partial(_from_parquet, budget=budget)
+        from_csv = functools.partial(_from_csv, is_quoted=manifest.get(_QUOTED) is True)
+        parse = from_csv if kind == "csv" else functools.partial(_from_parquet, budget=budget)
         tables = {name: parse(name, _entry(archive, f"{name}.{kind}", budget)) for name in COLUMNS}
     for name, rows in tables.items():
         if len(rows) != manifest["rows"][name]:
@@ -177,23 +182,25 @@ def _to_csv(table: str, rows: Sequence[Row]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, [*COLUMNS[table], *_parameters(table, rows)], restval="")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: quoted(value) for name, value in row.items()} for row in rows)
     return text.getvalue().encode()
 
 
-def _from_csv(table: str, content: bytes) -> list[Row]:
+def _from_csv(table: str, content: bytes, *, is_quoted: bool) -> list[Row]:
     csv.field_size_limit(MAX_BYTES - 1)  # plans and certificates are longer than the default of 128 KiB
     reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
     try:
-        return [_typed(row, COLUMNS[table]) for row in reader]
+        return [_typed(row, COLUMNS[table], unquoted if is_quoted else str) for row in reader]
     except (csv.Error, ValueError) as error:
         raise ValueError(f"{table}: line {reader.line_num}: {error}") from error
 
 
-def _typed(row: dict[str | None, Any], columns: Sequence[str]) -> Row:
+def _typed(row: dict[str | None, Any], columns: Sequence[str], text: Callable[[str], str]) -> Row:
     if None in row or None in row.values():
         raise ValueError("a row has more or fewer fields than the header")
-    return {name: None if row[name] == "" and name in NULLABLE else TYPES.get(name, str)(row[name]) for name in columns}
+    return {
+        name: None if row[name] == "" and name in NULLABLE else TYPES.get(name, text)(row[name]) for name in columns
+    }
 
 
 def _to_parquet(table: str, rows: Sequence[Row]) -> bytes:

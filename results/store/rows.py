@@ -28,6 +28,7 @@ from results.records import (
     Verdict,
 )
 from results.store.backend import StoreFailed
+from results.store.run_id import checked_run_id
 from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
 
 StoredRun = RunRow | Row[*tuple[Any, ...]]
@@ -141,9 +142,22 @@ class UnreadableRun(StoreFailed):
     """A run's row holds invalid data: another program may have written to a shared database."""
 
 
+def folder_name(run_id: str) -> str:
+    """Returns the name of a run's folder: its id.
+
+    Raises:
+        UnreadableRun: it is not the name of a folder.
+    """
+    try:
+        return checked_run_id(run_id)
+    except ValueError as error:
+        raise _unreadable(run_id, error) from error
+
+
 def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
     return UnreadableRun(
-        f"run {run_id} cannot be read: {error}", "Flightpath did not write it so; the other runs can be read"
+        f"run {ascii(run_id)[1:-1]} cannot be read: {error}",
+        "Flightpath did not write it so; the other runs can be read",
     )
 
 
@@ -154,6 +168,7 @@ def run_record(row: StoredRun) -> RunRecord:
         UnreadableRun: the row holds invalid data.
     """
     try:
+        checked_run_id(row.run_id)
         _require({dict: (row.plan, row.environment), list: (row.command,), str: (row.scenario,)})
         started_at, ended_at = _moment(row.started_at), _moment(row.ended_at) if row.ended_at else None
         command, status = tuple(map(str, row.command)), RunStatus(row.status)

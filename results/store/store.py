@@ -27,18 +27,18 @@ from results.store.rows import (
     cell_results,
     cell_row,
     documents,
+    folder_name,
     json_values,
     readable_records,
     run_claims,
     run_record,
     stored_verdict,
 )
+from results.store.run_id import LATEST
 from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import open_file, warn_on_stderr
 
 DEFAULT_FOLDER = Path("results/runs")
-LATEST = "latest"
-"""Alias for the id of the newest run that has cells; if none has any, of the newest."""
 
 _TRIES_FOR_AN_ID = 20
 
@@ -126,12 +126,13 @@ class Store:
         Raises:
             StoreFailed: the run has cells.
         """
+        folder = self.folder / folder_name(run_id)
         with self.writing() as session:
             if session.scalar(select(func.count()).select_from(CellRow).where(CellRow.run_id == run_id)):
                 raise StoreFailed(f"run {run_id} has cells, so it is kept")
             for table in (ClaimRow, DocumentRow, RunRow):
                 session.execute(delete(table).where(table.run_id == run_id))
-        shutil.rmtree(self.folder / run_id, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def resume_run(self, run: str) -> RunRecord:
         """Marks a run as running again, and returns it; its cells stay."""
@@ -181,9 +182,9 @@ class Store:
         """Returns the folder of a run's files (figures, logs), which it makes if necessary.
 
         Raises:
-            StoreFailed: the folder cannot be made.
+            StoreFailed: the folder cannot be made; UnreadableRun if the id is no name of a folder.
         """
-        folder = self.folder / self.resolve(run)
+        folder = self.folder / folder_name(self.resolve(run))
         try:
             make_folder(folder)
         except OSError as error:

@@ -11,8 +11,9 @@ from experiments.scenario import Scenario
 from flightpath.errors import UsageError
 from results.records import RunRecord
 from results.store.location import StoreLocation
+from results.store.run_id import LATEST
 from results.store.run_lock import RunLock
-from results.store.store import LATEST, Store
+from results.store.store import Store
 from scenarios.command.options import ResumeRequest
 
 

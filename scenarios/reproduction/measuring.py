@@ -11,8 +11,8 @@ from pathlib import Path
 from flightpath.clock import Clock
 from flightpath.command_line import INTERRUPTED
 from flightpath.errors import UntrustworthyResult
+from flightpath.launcher import python_module
 from flightpath.libc import request_signal_at_parents_end
-from flightpath.project import PROJECT
 from scenarios.reproduction.parts import CORES
 from scenarios.reproduction.progress import Next, State
 
@@ -55,7 +55,7 @@ def remaining_s(state: State, jobs: int | None) -> float:
 def command(state: State, folder: Path, jobs: int | None) -> list[str]:
     """Returns the command that measures the missing cells of a part."""
     part = state.part
-    words = [sys.executable, "-m", f"scenarios.{part.scenario.name}", *part.arguments, "--results", str(folder)]
+    words = python_module(f"scenarios.{part.scenario.name}", *part.arguments, "--results", str(folder))
     if state.next is Next.RESUME and state.record is not None:
         words += ["--resume", state.record.run_id]
     if part.clock is Clock.VIRTUAL and jobs is not None:
@@ -85,7 +85,7 @@ def _run(words: Sequence[str]) -> int:
     """Runs a command and returns its exit code; Ctrl-C is passed on, so that finished cells are kept."""
     at_our_end = partial(request_signal_at_parents_end, signal.SIGINT)
     # In a session of its own, so that the terminal's Ctrl-C does not reach it a second time.
-    with subprocess.Popen(words, cwd=PROJECT, start_new_session=True, preexec_fn=at_our_end) as process:
+    with subprocess.Popen(words, start_new_session=True, preexec_fn=at_our_end) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:

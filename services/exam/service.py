@@ -3,7 +3,6 @@
 import csv
 import secrets
 import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from typing import Self, TypeVar
 
 from flightpath.commands import over_mptcp
 from flightpath.hosts import Host
+from flightpath.launcher import python_module
 from flightpath.overrides import override
-from flightpath.project import PROJECT
 from services.exam import DATABASES, SESSION_KEY
 from services.exam.credentials import Student, code_hash, students
 from services.exam.questions import Question, paper
@@ -54,7 +53,6 @@ class ExamApplication(DaemonService):
 
     daemon_name, log_name = "the exam application", "exam.log"
     hint = "it needs the database, and the Python packages that `make setup` installs"
-    cwd = PROJECT
 
     def __init__(
         self, host: Host, folder: Path, databases: Sequence[str], *, mptcp: bool = False, plain: bool = False
@@ -74,7 +72,7 @@ class ExamApplication(DaemonService):
 
     @override
     def _argv(self) -> list[str]:
-        command = [sys.executable, "-m", "services.exam", "--socket", str(self.socket)]
+        command = python_module("services.exam", "--socket", str(self.socket))
         command += ["--plain"] if self._plain else []
         if self._privileges.situation is Situation.ROOT:
             # It drops root's privileges when all is imported: the project may lie in a home folder closed to others.

@@ -34,7 +34,6 @@ class Daemon:
         argv: command; it must stay in the foreground and keep its PID.
         log: file for its stdout and stderr.
         env: variables to add to this process's environment.
-        cwd: working folder; the log's by default.
         stop_signal: signal that ends it cleanly.
         hint: advice if it does not start.
     """
@@ -44,7 +43,6 @@ class Daemon:
     argv: Sequence[str]
     log: Path
     env: Mapping[str, str] = field(default_factory=dict)
-    cwd: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     hint: str = ""
     _process: subprocess.Popen[Any] | None = field(default=None, init=False)
@@ -57,10 +55,10 @@ class Daemon:
         Raises:
             StartFailed: it ended, or is not ready in time; with its exit code and the end of its log.
         """
-        env, cwd = {**os.environ, **self.env}, self.cwd or self.log.parent
+        env = {**os.environ, **self.env}
         with self.log.open("wb") as log:
             self._process = self.host.popen(
-                list(self.argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=cwd
+                list(self.argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=self.log.parent
             )
         try:
             self._wait_until(is_ready, timeout_s * timeout_scale())

@@ -14,16 +14,16 @@ from tests.support.process_list import command_lines
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command and the environment for a user without any privilege, as in a container, with our kernel.
+    """The command and the environment for a user without privileges and without a home, as in a container.
 
     Args:
-        home: a folder of `results_of_ordinary_user`.
+        home: place for a copy of our kernel: a folder of `results_of_ordinary_user`.
         argv: the command.
     """
     image = kernel.find().image
     shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)
     dropped = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *argv]
-    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": str(home), "PATH": os.environ["PATH"]}
+    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": "/nonexistent", "PATH": os.environ["PATH"]}
 
 
 def require_uml_kernel() -> None:
@@ -38,8 +38,7 @@ def uml_kernels(folder: Path) -> dict[int, Path]:
     shared = {
         pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
     }
-    writable = f"WRITABLE={folder}"
-    return {pid: path for pid, path in shared.items() if path and writable in _text(path / "variables")}
+    return {pid: path for pid, path in shared.items() if path and _may_write(path, folder)}
 
 
 def shared_folder(pid: int) -> Path | None:
@@ -49,5 +48,7 @@ def shared_folder(pid: int) -> Path | None:
     return None
 
 
-def _text(file: Path) -> str:
-    return file.read_text() if file.exists() else ""
+def _may_write(shared: Path, folder: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
+        return any(link.readlink().is_relative_to(folder) for link in shared.glob("writable-*"))
+    return False

@@ -15,29 +15,37 @@ COMMENTS = "/repos/us/flightpath/issues/7/comments"
 
 
 class GitHub(BaseHTTPRequestHandler):
-    """Keeps comments, 100 a page; the token is `secret`."""
+    """Keeps comments, 100 a page; the token is `secret`, of a workflow; `personal` is another account's."""
 
     def do_GET(self):
+        if self.path == "/user":
+            self.answer(*((200, {"login": "me"}) if self.account() == "me" else (403, {})))
+            return
         path, _, query = self.path.partition("?")
         assert path == COMMENTS
         page = int(query.rpartition("page=")[2])
         self.answer(200, self.server.comments[100 * (page - 1) : 100 * page])
 
     def do_POST(self):
-        self.server.comments.append({"id": len(self.server.comments), **self.content()})
+        own = {"id": len(self.server.comments), "user": {"login": self.account()}}
+        self.server.comments.append({**own, **self.content()})
         self.answer(201, {})
 
     def do_PATCH(self):
         number = int(self.path.rpartition("/")[2])
         assert self.path == f"/repos/us/flightpath/issues/comments/{number}"
+        assert self.server.comments[number]["user"] == {"login": self.account()}
         self.server.comments[number] |= self.content()
         self.answer(200, {})
+
+    def account(self) -> str:
+        return "me" if self.headers["Authorization"] == "Bearer personal" else "github-actions[bot]"
 
     def content(self) -> dict:
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
     def answer(self, status: int, content: object) -> None:
-        if self.headers["Authorization"] != "Bearer secret":
+        if self.headers["Authorization"] not in ("Bearer secret", "Bearer personal"):
             status, content = 403, {"message": "Resource not accessible by integration"}
         text = json.dumps(content).encode()
         self.send_response(status)
@@ -72,11 +80,15 @@ def comment(server, tmp_path, text: str, token: str = "secret") -> subprocess.Co
     )
 
 
-def test_the_second_comment_replaces_the_first(github, tmp_path):
-    github.comments += [{"id": number, "body": "of somebody else"} for number in range(130)]
+@pytest.mark.parametrize("token", ["secret", "personal"])
+def test_the_second_comment_replaces_the_first_and_nobody_else_s(github, tmp_path, token):
+    theirs = {"body": "<!-- flightpath -->\nof somebody else"}
+    github.comments += [{"id": number, "user": {"login": "eve"}, **theirs} for number in range(130)]
+    github.comments[0]["user"] = None  # the account is gone
     for text in ("slower", "faster"):
-        assert comment(github, tmp_path, text).returncode == 0
-    assert [each["body"] for each in github.comments[130:]] == ["<!-- flightpath -->\nfaster"]
+        done = comment(github, tmp_path, text, token)
+        assert done.returncode == 0, done.stderr
+    assert [each["body"] for each in github.comments[129:]] == [theirs["body"], "<!-- flightpath -->\nfaster"]
 
 
 def test_a_long_comparison_is_cut_to_what_github_takes(github, tmp_path):
@@ -86,7 +98,7 @@ def test_a_long_comparison_is_cut_to_what_github_takes(github, tmp_path):
 
 def test_without_the_permission_it_says_which_is_missing(github, tmp_path):
     done = comment(github, tmp_path, "x", token="other")
-    assert done.returncode == 1 and "403" in done.stderr and "pull-requests: write" in done.stderr
+    assert done.returncode == 0 and "403" in done.stderr and "pull-requests: write" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,6 +1,8 @@
 """The lists of Python packages that `make setup` installs: complete, of the versions that were tested, with hashes."""
 
 import re
+import shutil
+import subprocess
 from importlib.metadata import requires
 
 from flightpath.project import PROJECT
@@ -48,3 +50,11 @@ def test_nothing_is_installed_without_hashes():
     commands = re.findall(r"^\t@?(\$\(PIP\).*|.* pip install .*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
     unchecked = [command for command in commands if "--require-hashes" not in command]
     assert (len(commands), unchecked) == (5, ["$(PIP) --no-build-isolation -e ."])
+
+
+def test_set_up_says_in_which_folders_setuptools_cannot_install(tmp_path):
+    folder = tmp_path / "a $b"
+    folder.mkdir()
+    shutil.copy(PROJECT / "Makefile", folder)
+    refused = subprocess.run(["make", "location"], cwd=folder, capture_output=True, text=True)
+    assert refused.returncode == 2 and f"cannot install in {folder}" in refused.stderr

@@ -41,7 +41,7 @@ def preload_environment(host: MultihomedHost, *, mptcp: bool = False) -> dict[st
     into MPTCP sockets. The program must run in the host as root, since only root may choose the congestion control.
     """
     algorithm = {"SOCKETS_CONGESTION_CONTROL": host.congestion_control} if host.congestion_control else {}
-    return {"LD_PRELOAD": str(native.binary("sockets.so")), **algorithm, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
+    return {**native.preloading("sockets.so"), **algorithm, **({"SOCKETS_MPTCP": "1"} if mptcp else {})}
 
 
 def in_use(host: MultihomedHost) -> Counter[str]:

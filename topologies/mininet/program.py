@@ -13,4 +13,4 @@ def main(arguments: Sequence[str], prog: str) -> int:
     if is_completing():
         return 0
     program = Path(__file__).parents[1] / "mn.py"
-    os.execv(sys.executable, [sys.executable, str(program), *arguments])
+    os.execv(sys.executable, [sys.executable, "-P", str(program), *arguments])

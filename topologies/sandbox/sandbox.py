@@ -16,7 +16,6 @@ Without root, the same happens in a user namespace in which the user is mapped t
 
 import contextlib
 import ctypes
-import errno
 import os
 import pickle
 import select
@@ -63,19 +62,13 @@ def is_inside() -> bool:
 
 
 def require() -> None:
-    """Raises MissingCapability if this user cannot make a sandbox; a short-lived child process tries it."""
-    if is_inside():
-        return
-    child = os.fork()
-    if child == 0:
-        try:
-            _make_namespaces()
-        except OSError as error:
-            os._exit(error.errno or errno.EPERM)
-        os._exit(0)
-    number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if number:
-        raise MissingCapability(_refused(os.strerror(number)), _HINT)
+    """Raises MissingCapability if this user cannot make a sandbox with a network; makes one that ends at once."""
+    try:
+        call_inside(lambda: bring_up("lo"))
+    except MissingCapability:
+        raise
+    except FlightpathError as error:
+        raise MissingCapability(f"this user cannot set up the network of a sandbox: {error}", _HINT) from error
 
 
 def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:

@@ -9,9 +9,8 @@ from mininet.node import Controller
 
 from flightpath.commands import end, how_ended
 from flightpath.errors import MeasurementFailed, UsageError
-from flightpath.launcher import project_python
+from flightpath.launcher import python_module
 from flightpath.overrides import override
-from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from topologies.hosts.nodes import LazyShellNode
 from topologies.sandbox.kernel_settings import entry
@@ -48,14 +47,13 @@ class OskenController(LazyShellNode, Controller):
         """Starts the process; `wait_listening` waits for it."""
         host = _ALL_ADDRESSES if self.inNamespace else self.ip
         where = ["--listen", f"{host}:{self.port}", "--folder", str(Path.cwd())]
-        argv = [project_python(), "-m", "controllers.applications", *where, *self._words]
+        argv = python_module("controllers.applications", *where, *self._words)
         with self.log.open("w") as log:
             self._process = subprocess.Popen(
                 [*entry(self), *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                cwd=PROJECT,
                 start_new_session=True,
             )
 

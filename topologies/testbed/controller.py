@@ -13,9 +13,8 @@ from controllers.network import description as network_description
 from controllers.view.client import View
 from flightpath.commands import end, how_ended, run
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
-from flightpath.launcher import project_python
+from flightpath.launcher import python_module
 from flightpath.overrides import override
-from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.nodes import LazyShellNode
@@ -58,14 +57,13 @@ class FlightpathController(LazyShellNode, Controller):
         self._output.clear()  # from an earlier process
         self._process = subprocess.Popen(
             [
-                *(project_python(), "-m", "controllers", "--network", self._description, "--when-told"),
+                *python_module("controllers", "--network", str(self._description), "--when-told"),
                 *("--listen", f"{self.ip}:{self.port}", *self._steering_options()),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            cwd=PROJECT,
             start_new_session=True,
         )
         threading.Thread(target=self._collect_output, args=(self._process.stdout,), daemon=True).start()
@@ -88,7 +86,7 @@ class FlightpathController(LazyShellNode, Controller):
     def show(self, *options: str) -> str:
         """Returns the output of `python -m controllers show`; raises the errors of `flightpath.commands.run`."""
         url = self.view.where
-        return run([project_python(), "-m", "controllers", "show", "--url", url, *options], cwd=PROJECT)
+        return run(python_module("controllers", "show", "--url", url, *options))
 
     @property
     def view(self) -> View:

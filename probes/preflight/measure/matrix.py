@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from flightpath.commands import end, require
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
-from flightpath.launcher import project_python
-from flightpath.project import PROJECT
+from flightpath.launcher import python_module
 from probes.preflight.measure.run_in_host import run_command
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec
@@ -59,8 +58,8 @@ class Site:
     def popen(self, argv: Sequence[str], **kwargs: Any) -> subprocess.Popen[Any]:
         """Starts a probe there, which gets no input."""
         if self.name == HERE:
-            argv = [project_python(), "-m", "probes.preflight", *argv]
-            process = subprocess.Popen(argv, start_new_session=True, **{**kwargs, "cwd": PROJECT})
+            argv = python_module("probes.preflight", *argv)
+            process = subprocess.Popen(argv, start_new_session=True, **kwargs)
         else:
             process = self._over_ssh(argv, kwargs)
         self._stack.callback(_end, process)

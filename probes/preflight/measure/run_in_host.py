@@ -9,8 +9,7 @@ from pathlib import Path
 from flightpath.commands import end
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.hosts import Host
-from flightpath.launcher import project_python
-from flightpath.project import PROJECT
+from flightpath.launcher import python_module
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import TransferSpec
 
@@ -31,12 +30,12 @@ def run_in(
         FlightpathError: the probe failed; with its own message.
     """
     options = ["-F", str(ssh_config)] if ssh_config else []
-    command = [project_python(), "-m", "probes.preflight", *options]
-    return run_command(host, command, target, spec, cwd=PROJECT, timeout_s=timeout_s)
+    command = python_module("probes.preflight", *options)
+    return run_command(host, command, target, spec, timeout_s=timeout_s)
 
 
 def run_command(
-    host: Host, command: Sequence[str], target: str, spec: TransferSpec, *, timeout_s: float, cwd: Path | None = None
+    host: Host, command: Sequence[str], target: str, spec: TransferSpec, *, timeout_s: float
 ) -> PreflightResult:
     """Measures with a command that starts `preflight` in a host.
 
@@ -45,7 +44,7 @@ def run_command(
     """
     argv = [*command, "--json", "--forget", "--batch", "--spec", json.dumps(asdict(spec)), "--", target]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
-    process = host.popen(argv, cwd=cwd, **pipes)
+    process = host.popen(argv, **pipes)
     try:
         stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:

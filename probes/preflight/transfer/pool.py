@@ -3,16 +3,19 @@
 import contextlib
 import multiprocessing
 import os
+import resource
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from multiprocessing import forkserver
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import get_temp_dir
 from typing import Any, Self
 
 from flightpath.commands import how_ended
-from flightpath.errors import FlightpathError, MeasurementFailed
+from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
+from flightpath.launcher import safe_path
 from probes.preflight.transfer import starter, worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
@@ -20,6 +23,46 @@ _CONNECTING_AT_ONCE = 8
 """Maximum of connections that log in; sshd drops some at random from ten (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
+_FILES_OF_STREAM, _OTHER_FILES = 3, 40
+"""Files that this process has open for each stream, and besides."""
+_SHORT_FOLDER = "/tmp"
+_MAX_FOLDER_BYTES = 70
+"""Length of TMPDIR with which the path of a socket in a folder there fits into 107 bytes (unix(7))."""
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables for the time of a block: other programs that this process starts must not have them."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
+
+
+def _folder_of_sockets() -> str:
+    """Makes the folder of multiprocessing's sockets, once; TMPDIR may be too long for it."""
+    usual = tempfile.tempdir
+    try:
+        if len(os.fsencode(tempfile.gettempdir())) > _MAX_FOLDER_BYTES:
+            tempfile.tempdir = _SHORT_FOLDER
+        return get_temp_dir()
+    finally:
+        tempfile.tempdir = usual
+
+
+def _allow_open_files(count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and count > hard:
+        raise MissingCapability(
+            f"so many streams need {count} open files, and this user may open {hard}",
+            f"measure with fewer streams (-P), or as root: ulimit -Hn {count}",
+        )
+    if soft != resource.RLIM_INFINITY and count > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 class WorkerPool:
@@ -52,15 +95,15 @@ class WorkerPool:
         """Starts the processes, a few at a time, and waits until all are ready to transfer.
 
         Raises:
+            MissingCapability: this user may not open as many files.
             FlightpathError: the error of the first that failed.
         """
+        _allow_open_files(_FILES_OF_STREAM * len(self._jobs) + _OTHER_FILES)
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([worker.__name__, starter.__name__])
-        os.environ[starter.FOLDER] = get_temp_dir()
-        try:
+        with _environment({**safe_path(), starter.FOLDER: _folder_of_sockets()}):
             forkserver.ensure_running()
-        finally:  # other programs that this process starts would remove the folder when they end
-            del os.environ[starter.FOLDER]
+            resource_tracker.ensure_running()
         connecting: set[int] = set()
         ready = 0
         while ready < len(self._jobs):

@@ -2,16 +2,21 @@
 
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from execution.uml import kernel
 from execution.uml.inspection import KernelMemory
 from execution.uml.uml import UserModeLinux
+from flightpath.launcher import python_module
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.ordinary_user import UID, results_of_ordinary_user
@@ -41,16 +46,20 @@ def _uml_kernel() -> None:
     require_uml_kernel()
 
 
-def run(*words: str, options: tuple[str, ...] = (), **popen) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*RUN, *options, "--", *words], cwd=PROJECT, capture_output=True, text=True, **popen)
+def run(*words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT) -> CompletedProcess[str]:
+    argv = [*RUN, *options, "--", *words]
+    return subprocess.run(argv, cwd=cwd, input=typed, capture_output=True, text=True, errors="surrogateescape")
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):
-    results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
-    script = 'echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
-    done = run("sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere), options=("--results", str(results)))
-    assert (done.returncode, done.stdout, done.stderr) == (7, "it's  two\n", "0\n")
-    assert (results / "kept").read_text() == "it's  two\n"
+    here, results, elsewhere = tmp_path / "a,ro, b", tmp_path / "results", tmp_path / "elsewhere"
+    here.mkdir()
+    script = 'cat > made; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
+    words = ("sh", "-c", script, "sh", "it's \udcff two", str(results), str(elsewhere))
+    done = run(*words, options=("--results", str(results)), cwd=here, typed="typed\n" * 100_000)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "it's \udcff two\n", "0\n")
+    assert (results / "kept").read_bytes() == b"it's \xff two\n"
+    assert (here / "made").read_text() == "typed\n" * 100_000
     assert not elsewhere.exists(), "what the command wrote there was to be gone with the virtual-time kernel"
 
 
@@ -72,6 +81,48 @@ def test_a_seeded_lab_draws_the_same_numbers_each_time():
     assert first == again
     assert first[0] == other[0] == "2026-01-01" != unseeded[0]
     assert len({first[1], other[1], unseeded[1]}) == 3
+
+
+def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
+    elsewhere = tmp_path / "it's a $HOME"
+    leave_out = shutil.ignore_patterns("runs", "objects", "__pycache__")
+    for floor in (file.parent.name for file in PROJECT.glob("*/__init__.py")):
+        shutil.copytree(PROJECT / floor, elsewhere / floor, ignore=leave_out)
+    draw = ("sh", "-c", "head -c 16 /dev/urandom | od -An -tx1")
+    argv = [*python_module("execution", "run", "--seed", "1", "--"), *draw]
+    argv[1] = f"PYTHONPATH={elsewhere}"
+    done = subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run(*draw, options=("--seed", "1"), cwd=tmp_path).stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize(("room_mib", "code", "said"), [(64, 3, "cannot start"), (160, 1, "has ended before the comm")])
+def test_it_is_said_that_there_is_no_room_for_its_memory(tmp_path, room_mib, code, said):
+    small = f'for folder in "$0" /dev/shm; do mount -t tmpfs -o size={room_mib}M tmpfs $folder; done; exec "$@"'
+    fill = ["head", "-c", "300M", "/dev/zero"]
+    done = subprocess.run(
+        [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            small,
+            tmp_path,
+            *RUN,
+            "--",
+            "sh",
+            "-c",
+            f"{shlex.join(fill)} > /dev/shm/file",
+        ],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code and f"kernel {said}" in done.stderr, done.stderr
+    assert f"room for {room_mib}" in done.stderr or f"room for {room_mib - 1}" in done.stderr
+    assert "--shm-size" in done.stderr
 
 
 def test_a_round_trip_is_exact():
@@ -151,7 +202,9 @@ def test_the_memory_of_a_lab_that_was_killed_is_no_number():
                     read()
 
 
-def test_mn_at_the_keyboard_keeps_real_pace():
+def test_mn_at_the_keyboard_keeps_real_pace(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / ("long" * 30)))
+    (tmp_path / ("long" * 30)).mkdir()
     mn = "mn --custom topologies/mn.py --topo dtn_pair --link relay,bw=10,delay=15ms --controller steering"
     prompt = "mininet> "
     with Terminal([*RUN, "--interactive", "--", *mn.split()]) as terminal:
@@ -180,5 +233,10 @@ def _answer(terminal: Terminal, command: str, prompt: str) -> str:
 
 
 def test_an_interactive_session_needs_a_terminal():
-    done = run("true", options=("--interactive",), stdin=subprocess.DEVNULL)
+    done = run("true", options=("--interactive",))
     assert (done.returncode, done.stderr) == (2, "error: --interactive needs a terminal\n")
+
+
+def test_a_folder_that_cannot_be_kept_is_named():
+    done = run("pwd", cwd=Path("/"))
+    assert (done.returncode, done.stdout) == (0, "/\n") and "writes in / vanishes with the guest" in done.stderr

@@ -138,3 +138,12 @@ def test_what_a_function_returns_or_raises_inside_comes_out():
         sandbox.call_inside(lambda: (_ for _ in ()).throw(UsageError("it is so", "do this")))
     with pytest.raises(MeasurementFailed, match="the run was ended by SIGKILL"):
         sandbox.call_inside(lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_that_may_not_set_up_networks_is_told_before_anything_starts():
+    tried = "from topologies.sandbox import sandbox; sys.exit(exit_code_of(sandbox.require))"
+    argv = [sys.executable, "-c", f"import sys; from flightpath.command_line import exit_code_of; {tried}"]
+    for caps, code in (("+all", 0), ("-net_admin", 3)):
+        done = subprocess.run(["setpriv", f"--bounding-set={caps}", *argv], cwd=PROJECT, capture_output=True, text=True)
+        assert (done.returncode, "interface lo does not come up" in done.stderr) == (code, code == 3), done.stderr

@@ -66,6 +66,11 @@ def test_what_is_wrong_is_told_with_exit_code_2(capsys, words, said):
     assert said in told.err
 
 
+def test_what_stdout_cannot_encode_is_escaped(tmp_path):
+    told = run(tmp_path, "run", SCENARIO, "--help", PYTHONIOENCODING="latin-1")
+    assert told.returncode == 0 and "\\u2026" in told.stdout, told.stderr
+
+
 def test_the_exit_code_is_that_of_the_process(tmp_path):
     assert run(tmp_path, "rnu").returncode == 2
 

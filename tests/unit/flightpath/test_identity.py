@@ -1,5 +1,6 @@
 """What a run says of the program that made it, so that a comparison can name it."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ from flightpath.identity import PROJECT, identity
 from results.comparison.differences import differences
 from results.store.store import Store
 from scenarios.command.runner import _environment
+from tests.support.ordinary_user import UID
 
 
 def git(folder: Path, *words: str) -> str:
@@ -42,6 +44,21 @@ def test_a_commit_is_named_and_a_changed_file_too(checkout):
     assert identity(checkout)["commit"] == named
     (checkout / "file").unlink()
     assert identity(checkout)["commit"] not in (commit, named)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_runs_nothing_that_another_user_s_checkout_names(checkout):
+    runs = f"sh -c 'id -u >> {checkout}/users; cat' #"
+    (checkout / ".gitattributes").write_text("* filter=own")
+    for name in ("core.fsmonitor", "filter.own.clean", "diff.external", "core.pager"):
+        git(checkout, "config", name, runs)
+    (checkout / "file").write_text("other")
+    subprocess.run(["chown", "-R", f"{UID}:{UID}", checkout], check=True)
+    for folder in (checkout, *checkout.parents[:2]):
+        folder.chmod(0o755)
+
+    assert re.fullmatch("[0-9a-f]{12}, modified [0-9a-f]{8}", identity(checkout)["commit"])
+    assert set((checkout / "users").read_text().split()) == {str(UID)}, "a filter runs as the checkout's owner"
 
 
 def test_what_is_no_checkout_has_a_version_alone(checkout):

@@ -3,11 +3,13 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from flightpath.project import PROJECT
+from tests.support.ordinary_user import UID
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 NOBODY = "http://127.0.0.1:1"
@@ -64,3 +66,44 @@ def test_without_an_environment_it_says_how_to_get_one(bare):
 def test_importing_a_package_never_replaces_the_process(bare):
     (bare / "mine.py").write_text("import scenarios\nprint('still here')\n")
     assert run(bare, "mine").stdout == "still here\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize(("caller", "code"), [({}, 2), ({"SUDO_UID": str(UID)}, 0)])
+def test_by_a_link_root_runs_only_its_own_code_and_that_of_sudo_s_caller(bare, caller, code):
+    shutil.copytree(PROJECT / "scripts", bare / "scripts")
+    bin_folder = bare.parent / f"{bare.name}-bin"
+    (bare / ".venv/bin").mkdir(parents=True)
+    (bare / ".venv/bin/flightpath").write_text("from flightpath.cli import main\nraise SystemExit(main())\n")
+    bin_folder.mkdir()
+    subprocess.run(["chown", "-R", f"{UID}:{UID}", bare], check=True)
+    mounts = f'mount --bind {bin_folder} /usr/local/bin && exec "$@"'
+    in_own_bin = ["unshare", "--mount", "sh", "-c", mounts, "sh"]
+    environment = {**os.environ, "PYTHONPATH": str(bare), **caller}
+    linked = subprocess.run(
+        [*in_own_bin, "sh", bare / "scripts/link-commands.sh"], env=environment, capture_output=True, text=True
+    )
+    assert (f"owns {bare}" in linked.stderr, (bin_folder / "flightpath").is_symlink()) == (code == 2, code == 0)
+
+    (bin_folder / "flightpath").unlink(missing_ok=True)
+    (bin_folder / "flightpath").symlink_to(bare / ".venv/bin/flightpath")
+    argv = [sys.executable, "/usr/local/bin/flightpath", "completion", "bash"]
+    done = subprocess.run([*in_own_bin, *argv], env=environment, capture_output=True, text=True)
+    assert (done.returncode, f"chown -R root: {bare}" in done.stderr) == (code, code == 2), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("words", [["lab", "--help"], ["preflight", "history", "nowhere"], ["cluster", "key"]])
+def test_a_user_whom_the_machine_does_not_know_needs_no_home(words):
+    stranger = [
+        "setpriv",
+        f"--reuid={UID}",
+        f"--regid={UID}",
+        "--clear-groups",
+        "env",
+        "-i",
+        f"PATH={os.environ['PATH']}",
+    ]
+    argv = [*stranger, Path(sys.executable).with_name("flightpath"), *words]
+    done = subprocess.run(argv, cwd="/", capture_output=True, text=True)
+    assert done.returncode in (0, 2) and "Traceback" not in done.stderr, done.stderr

@@ -1,6 +1,7 @@
 """An export has all of a run, an import brings in all of it, and a file that is wrong in any way changes nothing."""
 
 import copy
+import csv
 import importlib.util
 import json
 import math
@@ -375,4 +376,6 @@ def test_a_failed_export_leaves_the_file_that_was_there(tmp_path, store, monkeyp
 def test_the_tables_have_a_column_for_each_parameter(store):
     with zipfile.ZipFile(exported(store, "csv")) as archive:
         header, first, *_ = archive.read("cells.csv").decode().splitlines()
+        (claim,) = csv.DictReader(archive.read("claims.csv").decode().splitlines(keepends=True))
     assert header.endswith("parameter.protocol,parameter.load") and first.endswith("mptcp,500.0")
+    assert claim["paper"] == "'=1+1", "a spreadsheet would compute it"

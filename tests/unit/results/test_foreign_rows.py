@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import platform
 import sqlite3
 
 import pytest
@@ -12,6 +13,7 @@ from results.__main__ import main
 from results.exchange.export import export_runs
 from results.records import Claim, ClaimVerdict, Verdict
 from results.store.query import RunQuery
+from results.store.rows import UnreadableRun
 from results.store.schema import CellRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
@@ -97,6 +99,23 @@ def test_a_run_that_cannot_be_read_is_left_out_of_lists_and_named_once(location,
     assert main(["show", bad, *store_options(location)]) == 1
     assert f"run {bad} cannot be read" in capsys.readouterr().err
     assert [run.record.run_id for run in store.history(RunQuery("s"), ())] == [good]
+
+
+@pytest.mark.parametrize("run_id", ["../escaped", "flightpath.sqlite-wal"])
+def test_the_id_of_a_run_chooses_no_path(location, run_id, capsys):
+    store = Store.open(location)
+    good = store.begin_run("s", {}, {"host": platform.node()}, ["x"])
+    bad = store.begin_run("s", {}, {"host": platform.node()}, ["x"])
+    with store.writing() as session:
+        session.execute(update(RunRow).where(RunRow.run_id == bad).values(run_id=run_id))
+    before = set(location.folder.parent.rglob("*"))
+    for refused in (store.artifacts, store.run, store.discard_run):
+        with pytest.raises(UnreadableRun, match="is no id of a run"):
+            refused(run_id)
+    for command in ("plot", "report"):
+        assert main([command, run_id, *store_options(location)]) == 1
+    assert main(["list", *store_options(location)]) == 0
+    assert good in capsys.readouterr().out and set(location.folder.parent.rglob("*")) == before
 
 
 def test_a_verdict_that_is_none_is_not_trusted(location):

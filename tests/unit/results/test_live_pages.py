@@ -119,8 +119,17 @@ def test_a_sparkline_has_axes_and_the_value_of_now():
     assert "now 2 Mbit/s" in page
 
 
-def test_the_page_counts_the_cells_of_each_machine_of_a_cluster(store):
-    facts = {"host": platform.node(), "dask_page": "http://127.0.0.1:8787/status"}
+@pytest.mark.parametrize(
+    ("page", "is_local"),
+    [
+        ("http://127.0.0.1:8787/status", True),
+        ("http://127.0.0.1:x@evil.example/", False),
+        ("http://127.0.0.1:80@evil.example/", False),
+        ("http://127.0.0.1:8787\\@evil.example/", False),
+    ],
+)
+def test_the_page_counts_the_cells_of_each_machine_of_a_cluster(store, page, is_local):
+    facts = {"host": platform.node(), "dask_page": page}
     run_id = store.begin_run("dtn_window", {}, facts, ["python"])
     for number, host in enumerate(("a", "b", "<b>", "b", None), start=1):
         found = {"worker": {"host": host, "machine": host}} if host else {"worker": "nonsense"}
@@ -133,4 +142,4 @@ def test_the_page_counts_the_cells_of_each_machine_of_a_cluster(store):
     lock.release()
     assert status == 200
     assert "Cells by machine of the cluster: &lt;b&gt; 1, a 1, b 2." in body.decode()
-    assert 'href="http://127.0.0.1:8787/status"' in body.decode()
+    assert ("Dask's own page" in body.decode(), f'href="{page}"' in body.decode()) == (is_local, is_local)

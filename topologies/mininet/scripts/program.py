@@ -38,7 +38,7 @@ exit codes: the script's own; 2 and 3, with one sentence, if an option is invali
 
 _START = """\
 import sys
-sys.path[0] = {project!r}
+sys.path.insert(0, {project!r})
 from topologies.mininet.scripts.running import main
 sys.exit(main())
 """
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _become_python(words: Sequence[str]) -> int:
     """Replaces this process by a new Python, so that threads, exit handlers and signals work as in any script."""
-    os.execv(sys.executable, [sys.executable, "-c", _START.format(project=str(PROJECT)), *words])
+    os.execv(sys.executable, [sys.executable, "-P", "-c", _START.format(project=str(PROJECT)), *words])
 
 
 if __name__ == "__main__":

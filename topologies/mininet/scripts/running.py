@@ -1,6 +1,7 @@
 """Execution of a script in its own Python, inside the sandbox."""
 
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -11,8 +12,7 @@ from mininet.net import Mininet
 
 from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.errors import FlightpathError
-from flightpath.launcher import project_python
-from flightpath.project import PROJECT
+from flightpath.launcher import python_module
 from topologies.mininet.scripts.network import OPENVSWITCH
 from topologies.mininet.scripts.stand_ins import stand_in
 from topologies.sandbox import sandbox
@@ -25,7 +25,7 @@ _REFERENCE_CONTROLLER = """\
 #!/bin/sh
 # The command of OpenFlow's reference controller, which distributions no longer have.
 for word; do case $word in ptcp:*) port=${{word#ptcp:}};; esac; done
-cd '{project}' && exec '{python}' -m controllers.applications --listen "0.0.0.0:${{port:-6633}}"
+exec {command} --listen "0.0.0.0:${{port:-6633}}"
 """
 
 
@@ -75,7 +75,7 @@ def _offer_reference_controller() -> None:
     """Puts `controller` on PATH, for scripts that start it themselves."""
     _PROGRAMS.mkdir(exist_ok=True)
     program = _PROGRAMS / "controller"
-    program.write_text(_REFERENCE_CONTROLLER.format(project=PROJECT, python=project_python()))
+    program.write_text(_REFERENCE_CONTROLLER.format(command=shlex.join(python_module("controllers.applications"))))
     program.chmod(0o755)
     os.environ["PATH"] = f"{_PROGRAMS}:{os.environ['PATH']}"
 

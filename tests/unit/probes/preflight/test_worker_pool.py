@@ -1,7 +1,10 @@
 """The processes of an iteration's streams, when the process that starts them is gone."""
 
 import os
+import resource
 import signal
+import subprocess
+import sys
 import threading
 from multiprocessing.forkserver import _forkserver, ensure_running
 
@@ -22,3 +25,36 @@ def test_the_process_that_starts_streams_is_killed_while_it_starts_one():
         WorkerPool(["a job that never begins"]) as pool,
     ):
         pool.connect()
+
+
+CONNECT = """
+from flightpath.command_line import exit_code_of
+from probes.preflight.transfer.pool import WorkerPool
+if __name__ == "__main__":
+    with WorkerPool([None] * int(__import__("sys").argv[1])) as pool:
+        raise SystemExit(exit_code_of(pool.connect))
+"""
+
+
+@pytest.mark.parametrize(
+    ("streams", "files", "code", "said"),
+    [
+        (0, (1024, 1024), 0, ""),
+        (64, (128, 1024), 1, "a stream failed unexpectedly: AttributeError"),  # the made-up job, which was started
+        (64, (128, 128), 3, "so many streams need 232 open files, and this user may open 128"),
+    ],
+)
+def test_a_long_tmpdir_and_a_low_limit_of_open_files_are_coped_with_or_explained(tmp_path, streams, files, code, said):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    (tmp_path / "connect.py").write_text(CONNECT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "connect.py", str(streams)],
+        env={**os.environ, "TMPDIR": str(folder)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, files),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(folder.iterdir()) == []

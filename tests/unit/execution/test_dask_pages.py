@@ -1,0 +1,51 @@
+"""Dask's pages on loopback: what a browser asks for in the name of a page on the web."""
+
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from execution.cluster.key import make_key
+from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory) -> Iterator[int]:
+    """The port of a scheduler's pages."""
+    folder = tmp_path_factory.mktemp("cluster")
+    key, file = folder / "key.pem", folder / "scheduler.json"
+    make_key(key)
+    words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--key", key, "--file", file]
+    argv = [sys.executable, "-m", "execution.cluster", *words]
+    with subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: process.stdout.readline().startswith("tls://"), "the scheduler", 60)
+            yield json.loads(file.read_text())["services"]["dashboard"]
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "is_answered"),
+    [
+        ("127.0.0.1", None, True),
+        ("localhost", "http://localhost:8787", True),
+        ("evil.example", None, False),
+        ("127.0.0.1", "http://evil.example", False),
+        ("127.0.0.1", "null", False),
+    ],
+)
+def test_they_answer_only_what_names_loopback(port, host, origin, is_answered):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"Host": f"{host}:{port}", **({"Origin": origin} if origin else {})}
+    for page in ("/sitemap.json", "/json/identity.json", "/status"):
+        connection.request("GET", page, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        assert (answer.status != 403) == is_answered, page
