@@ -31,7 +31,7 @@ def controlled_by(network: Trial, work: Work, file: str) -> Iterator[None]:
         run(["ovs-ofctl", "-O", "OpenFlow13", "del-flows", name])
     for host in network.testbed.net.hosts:
         host.run(["ip", "neighbour", "flush", "all"])
-    program = [programs.python(), "-m", "controllers.applications"]
+    program = [programs.python(), "-P", "-m", "controllers.applications"]
     argv = [*program, "--listen", _ADDRESS, "--folder", str(work.folder), file]
     with programs.running(argv, work.folder, name=file) as application:
         host, port = _ADDRESS.split(":")
