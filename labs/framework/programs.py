@@ -26,7 +26,7 @@ SHOWN = 400
 """Maximum length of a program's output in a message, in characters."""
 
 _HIDE = '''\
-for folder in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777,size=64m own $folder; done
+for folder in /tmp /var/tmp /dev/shm; do [ ! -d $folder ] || mount -t tmpfs -o mode=1777,size=64m own $folder; done
 mount -t tmpfs -o mode=0755 empty /mnt
 exec "$@"'''
 """Gives a program folders of its own where anybody may write, and hides where a guest's answers go."""
