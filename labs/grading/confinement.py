@@ -100,7 +100,9 @@ def _read(stream: IO[bytes], chunks: list[bytes]) -> None:
 def _bubblewrap(submission: Path) -> list[str]:
     image = kernel.find().image.parent
     kernels = image.parents[1]
-    settings = [file for name in _SETTINGS.split() if (file := Path("/etc") / name).exists()]
+    seen = [file for name in _SETTINGS.split() if (file := Path("/etc") / name).exists()]
+    seen += [*_python(), *_sources()]
+    folders = dict.fromkeys(folder for file in seen for folder in reversed(file.parents[:-1]))
     return [
         *(require("bwrap"), "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session", "--hostname", "lab", "--clearenv", "--setenv", "PATH", _PATH),
@@ -108,11 +110,12 @@ def _bubblewrap(submission: Path) -> list[str]:
         *("--setenv", "PYTHONPATH", str(PROJECT)),
         *("--ro-bind", "/usr", "/usr"),
         *(word for name in ("bin", "sbin", "lib", "lib64") for word in ("--symlink", f"usr/{name}", f"/{name}")),
-        *("--perms", "0755", "--dir", "/etc"),  # bwrap would make it for root alone, and sshd reads there
         *("--proc", "/proc", "--dev", "/dev", "--size", str(_MEMORY_BYTES), "--tmpfs", "/dev/shm"),
         *(word for name in ("/tmp", "/run", "/var") for word in ("--size", str(_FILES_BYTES), "--tmpfs", name)),
         *(word for name in ("/root", "/home", "/mnt", "/sys") for word in ("--dir", name)),
-        *(word for file in [*settings, *_python(), *_sources()] for word in ("--ro-bind", str(file), str(file))),
+        # bwrap would make these for root alone, and sshd and students' programs read there.
+        *(word for folder in folders for word in ("--perms", "0755", "--dir", str(folder))),
+        *(word for file in seen for word in ("--ro-bind", str(file), str(file))),
         *(word for file in _ACCOUNTS.iterdir() for word in ("--ro-bind", str(file), f"/etc/{file.name}")),
         *("--ro-bind", str(image), str(_KERNELS / image.relative_to(kernels))),
         *("--ro-bind", str(submission), str(SUBMISSION)),

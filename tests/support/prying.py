@@ -20,6 +20,7 @@ def succeeds(action) -> bool:
 
 def main() -> None:
     """Tries each of it."""
+    seen = {str(folder): sorted(each.name for each in folder.iterdir()) for folder in map(Path, sys.argv[2].split())}
     found = {
         "reads passwords": succeeds(lambda: Path("/etc/shadow").read_bytes()),
         "asks git": subprocess.run(["git", "-C", PROJECT, "log"], capture_output=True, check=False).returncode == 0,
@@ -31,7 +32,6 @@ def main() -> None:
         "sees other processes": len([each for each in Path("/proc").iterdir() if each.name.isdecimal()]) > 4,
         "fills the disk": succeeds(lambda: _fill(Path("/tmp/large"))),
     }
-    seen = {str(folder): sorted(each.name for each in folder.iterdir()) for folder in map(Path, sys.argv[2].split())}
     print(json.dumps([found, seen]), flush=True)
     if sys.argv[3:] == ["forever"]:
         while True:

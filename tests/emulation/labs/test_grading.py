@@ -21,7 +21,7 @@ from flightpath.waiting import wait_until
 from labs.framework import catalogue, programs
 from labs.framework.variant import Variant
 from labs.grading import confinement
-from labs.solutions import lab02_full_pipe, lab12_measuring
+from labs.solutions import lab02_full_pipe, lab07_switch
 from labs.solutions.attempt import Attempt
 from tests.support import prying
 from tests.support.handed_in import hand_in
@@ -51,8 +51,8 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
     hand_in_answers(handed_in / "anna", "anna", right_answers("anna"))
     hand_in_answers(handed_in / "ben", "ben", right_answers("anna"))
     hand_in_answers(handed_in / "nobody", "nobody", {})
-    cleo = Variant("cleo").parameters(catalogue.find(12))
-    hand_in(catalogue.find(12), Variant("cleo"), lab12_measuring.solution(cleo), handed_in / "cleo")
+    cleo = Variant("cleo").parameters(catalogue.find(7))
+    hand_in(catalogue.find(7), Variant("cleo"), lab07_switch.solution(cleo), handed_in / "cleo")
     hand_in_answers(handed_in / "deep", "deep", {}).joinpath("answers.toml").write_text("rtt_ms = " + "[" * 100_000)
     hand_in_answers(handed_in / "huge", "huge", {"rtt_ms": 1e300, "bdp_kb": -1e300, "buffer_kb": 1e18})
     (handed_in / "link").mkdir()
@@ -70,7 +70,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
     assert done.returncode == 4 and "Traceback" not in done.stderr, done.stderr
     marks = {row["submission"]: row for row in csv.DictReader((tmp_path / "marks.csv").open())}
     assert (marks["anna"]["points"], marks["anna"]["of"], marks["anna"]["status"]) == ("4", "4", "judged")
-    assert (marks["cleo"]["points"], marks["cleo"]["note"]) == ("7", ""), "honest programs run there, too"
+    assert (marks["cleo"]["points"], marks["cleo"]["note"]) == ("6", ""), "honest programs run there, too"
     assert int(marks["ben"]["points"]) < 4 and marks["ben"]["hints"], "copied answers"
     assert marks["nobody"]["points"] == "0" and marks["huge"]["points"] == "0"
     assert {name for name, row in marks.items() if row["status"] == "unreadable"} == {"deep", "link", "bomb", "both"}
