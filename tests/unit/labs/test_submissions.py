@@ -155,7 +155,7 @@ def test_whatever_an_archive_is_it_is_copied_or_refused_and_nothing_else_is_writ
         if isinstance(method, str):
             tar(file, members, method)
         else:
-            archive(file, {name: content for name, content in members if name.strip("\0")}, method)
+            archive(file, {name: content for name, content in members if name.partition("\0")[0]}, method)
         content = bytearray(file.read_bytes())
         for at, byte in damage:
             content[at % len(content)] = byte
