@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from flightpath.command_line import check_jobs
+from flightpath.command_line import check_jobs, sigterm_as_interrupt
 from flightpath.terminal import plain, print_table
 from labs.commands.student import Commands, add_variant, class_store
 from labs.framework import catalogue
@@ -102,6 +102,7 @@ def _print_students(students: Mapping[str, Mapping[int, Best]]) -> None:
 
 def _grade(options: argparse.Namespace) -> int:
     check_jobs(options.jobs)
+    sigterm_as_interrupt()
     jobs = options.jobs or os.cpu_count() or 1
     marks = with_doubts(_graded(find(options.submissions), jobs), options.course)
     _print(marks)

@@ -117,11 +117,16 @@ class Lab(ABC):
     def parameters(self, chance: random.Random) -> Parameters:
         """Returns the values of one variant."""
 
+    def tried_in(self, parameters: Parameters, chance: random.Random) -> Parameters:
+        """Returns the values of one trial: those that a program must measure are others than its author knows."""
+        return parameters
+
     @abstractmethod
     def measure(self, parameters: Parameters, work: Work) -> Measured:
         """Tries a student's work in a network of this variant; called inside the sandbox.
 
         Args:
+            parameters: the values of this trial, see `tried_in`.
             work: work with only those answers that the experiment uses.
 
         Raises:

@@ -25,6 +25,12 @@ _PROCESSES, _MEMORY_BYTES, _FILE_BYTES = 64, 256 << 20, 16 << 20
 SHOWN = 400
 """Maximum length of a program's output in a message, in characters."""
 
+_HIDE = '''\
+for folder in /tmp /var/tmp /dev/shm; do [ ! -d $folder ] || mount -t tmpfs -o mode=1777,size=64m own $folder; done
+mount -t tmpfs -o mode=0755 empty /mnt
+exec "$@"'''
+"""Gives a program folders of its own where anybody may write, and hides where a guest's answers go."""
+
 _PYTHON, _PROJECT = TEMPORARY / "python", TEMPORARY / "project"
 
 
@@ -95,22 +101,19 @@ class Program:
 
 
 @contextlib.contextmanager
-def running(
-    argv: Sequence[str], folder: Path, *, name: str, host: Host | None = None, may_configure: bool = False
-) -> Iterator[Program]:
+def running(argv: Sequence[str], folder: Path, *, name: str, host: Host | None = None) -> Iterator[Program]:
     """Runs a student's program during the block.
 
     Args:
-        folder: working folder; the program can read it, and write nowhere but in a /tmp of its own.
+        folder: working folder; the program can read it, and write nowhere but in folders of its own, such as /tmp.
         name: name in messages.
         host: host in which it runs; None: the network namespace of the switches.
-        may_configure: whether it may change the host's network (`ip`, `tc`).
     """
     start: Callable[..., subprocess.Popen[Any]] = (
         host.popen if host else partial(subprocess.Popen, start_new_session=True)
     )
     process = start(
-        confined(argv, may_configure=may_configure),
+        _confined(argv),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -124,9 +127,7 @@ def running(
         program.stop()
 
 
-def run(
-    host: Host, argv: Sequence[str], folder: Path, *, seconds: float, name: str, may_configure: bool = False
-) -> Ended:
+def run(host: Host, argv: Sequence[str], folder: Path, *, seconds: float, name: str) -> Ended:
     """Runs a student's program in a host to its end; for the arguments see `running`.
 
     Args:
@@ -135,7 +136,7 @@ def run(
     Raises:
         MeasurementFailed: it did not end in time, or ended with an error; the message has the end of what it printed.
     """
-    with running(argv, folder, name=name, host=host, may_configure=may_configure) as program:
+    with running(argv, folder, name=name, host=host) as program:
         return program.wait(seconds)
 
 
@@ -148,10 +149,9 @@ def python() -> str:
     return str(_PYTHON / "bin" / "python")
 
 
-def confined(argv: Sequence[str], *, may_configure: bool = False) -> list[str]:
+def _confined(argv: Sequence[str]) -> list[str]:
     """Returns a command that runs without privileges, in a PID namespace that ends with its first process."""
     limits = [f"--nproc={_PROCESSES}", f"--data={_MEMORY_BYTES}", f"--fsize={_FILE_BYTES}", "--core=0"]
-    rights = ["--inh-caps=+net_admin", "--ambient-caps=+net_admin"] if may_configure else []
-    user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "--no-new-privs", *rights]
-    apart = ["unshare", "--pid", "--fork", "--mount-proc"]
+    user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", "--no-new-privs"]
+    apart = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-ec", _HIDE, "sh"]
     return [*apart, "prlimit", *limits, *user, "--", *argv]

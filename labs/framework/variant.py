@@ -2,9 +2,16 @@
 
 import hashlib
 import random
+import unicodedata
 from dataclasses import dataclass
 
+from flightpath.errors import UsageError
 from labs.framework.lab import Lab, Parameters
+
+
+def canonical(name: str) -> str:
+    """Returns a name without differences that do not count: case, needless spaces, codes of the same letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True)
@@ -12,16 +19,26 @@ class Variant:
     """A student's variant of a lab.
 
     Attributes:
-        student: the name or number by which the teacher knows the student; case does not matter.
+        student: the name or number by which the teacher knows the student; case and spaces do not matter.
         course: word that the teacher chooses; with another one, the same student gets other numbers.
+
+    Raises:
+        UsageError: the student has no name, or one that cannot be read on a screen.
     """
 
     student: str
     course: str = ""
 
+    def __post_init__(self) -> None:
+        if not canonical(self.student) or not f"{self.student}{self.course}".isprintable():
+            raise UsageError(
+                f"no variant is of student {self.student!r} in course {self.course!r}",
+                "both are words to be read, and the student's must not be empty: --student NAME",
+            )
+
     def chance(self, number: int) -> random.Random:
         """Returns the random number generator of a lab."""
-        text = f"{self.course.strip().casefold()}\0{number}\0{self.student.strip().casefold()}"
+        text = f"{canonical(self.course)}\0{number}\0{canonical(self.student)}"
         return random.Random(hashlib.sha256(text.encode()).digest())
 
     def parameters(self, lab: Lab) -> Parameters:

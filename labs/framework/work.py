@@ -54,10 +54,12 @@ def read(folder: Path) -> Submission:
     """
     try:
         identity = json.loads(_text(folder / IDENTITY))
-        lab, variant = find(identity["lab"]), Variant(str(identity["student"]), str(identity["course"]))
+        lab, student, course = find(identity["lab"]), identity["student"], identity["course"]
+        if not (isinstance(student, str) and isinstance(course, str)):
+            raise TypeError("student and course are texts")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{folder / IDENTITY} is not as `flightpath lab start` made it: {error}") from error
-    return Submission(lab, variant, Work(folder, answers(lab, folder)))
+    return Submission(lab, Variant(student, course), Work(folder, answers(lab, folder)))
 
 
 def answers(lab: Lab, folder: Path) -> Mapping[str, float]:

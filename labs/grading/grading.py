@@ -1,11 +1,12 @@
 """Grades submissions in parallel; a crash affects one submission only."""
 
-import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
+from execution.guests.shared_folder import shared_folder
 from flightpath.calls import Returns, name_of
 from flightpath.errors import MeasurementFailed, UsageError
 from labs.grading import confinement
@@ -21,27 +22,28 @@ def grade(handed_in: Sequence[HandedIn], jobs: int) -> Iterator[Marks]:
         MissingCapability: this machine cannot confine submissions.
     """
     confinement.require_it()
+    stop = threading.Event()
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            for future in as_completed([pool.submit(_graded, each) for each in handed_in]):
+            for future in as_completed([pool.submit(_graded, each, stop) for each in handed_in]):
                 yield future.result()
         finally:
+            stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _graded(handed_in: HandedIn) -> Marks:
-    with tempfile.TemporaryDirectory(prefix="flightpath-grade-") as name:
-        folder = Path(name) / "submission"
+def _graded(handed_in: HandedIn, stop: threading.Event) -> Marks:
+    with shared_folder() as folder:  # it goes with this process, however that ends
         try:
-            copy(handed_in, folder)
-            graded = _confined(folder)
+            copy(handed_in, folder / "submission")
+            graded = _confined(folder / "submission", stop)
         except (UsageError, MeasurementFailed) as error:
             graded = ungraded(str(error).replace("\n  ", ": "))
     return replace(graded, name=handed_in.name)
 
 
-def _confined(folder: Path) -> Marks:
-    code, printed = confinement.run(["flightpath.calls", name_of(marks), "-"], folder)
+def _confined(folder: Path, stop: threading.Event) -> Marks:
+    code, printed = confinement.run(["-m", "flightpath.calls", name_of(marks), "-"], folder, stop)
     try:
         return Returns.of(marks).value(printed)
     except MeasurementFailed:

@@ -2,8 +2,8 @@
 
 import csv
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,8 +11,12 @@ from pathlib import Path
 from flightpath.spreadsheets import quoted
 from labs.framework.checking import Checked
 from labs.framework.lab import Finding, hints
+from labs.framework.variant import canonical
 from labs.framework.work import Submission
 from results.store.ownership import give_to_caller, make_folder
+
+_MAX_NAMED = 3
+"""Maximum number of other submissions in a note."""
 
 
 class Status(StrEnum):
@@ -70,20 +74,34 @@ def ungraded(why: str, submission: Submission | None = None) -> Marks:
 
 
 def with_doubts(marks: Sequence[Marks], course: str) -> list[Marks]:
-    """Adds notes to marks whose author is in doubt: variants of another course, or of several submissions."""
-    times = Counter((each.lab, each.student.casefold()) for each in marks if each.student)
-    return [_doubted(each, course, times[each.lab, each.student.casefold()]) for each in marks]
+    """Adds notes to marks whose author is in doubt: the variant, or its name, may be somebody else's."""
+    return [_doubted(each, marks, course) for each in marks]
 
 
-def _doubted(marks: Marks, course: str, times: int) -> Marks:
+def _doubted(marks: Marks, of_all: Sequence[Marks], course: str) -> Marks:
     doubts = [marks.note] if marks.note else []
-    if marks.student and marks.course.casefold() != course.casefold():
-        doubts.append(f"the variant is of course {marks.course!r} instead of {course!r}")
-    if times > 1:
-        doubts.append(f"{times} submissions are of the variant of {marks.student}")
-    if marks.student and marks.student.casefold() not in marks.name.casefold():
-        doubts.append(f"the variant is of {marks.student}, and the submission is called {marks.name}")
+    if marks.student:
+        same_lab = [each for each in of_all if each.lab == marks.lab and each is not marks]
+        doubts += _doubts(marks, same_lab, course)
     return replace(marks, note="; ".join(doubts))
+
+
+def _doubts(marks: Marks, others: Sequence[Marks], course: str) -> Iterator[str]:
+    student = canonical(marks.student)
+    if canonical(marks.course) != canonical(course):
+        yield f"the variant is of course {marks.course!r} instead of {course!r}"
+    if same := sum(canonical(each.student) == student for each in others):
+        yield f"{same + 1} submissions are of the variant of {marks.student}"
+    if not _names(marks.name, student):
+        yield f"the variant is of {marks.student}, and the submission is called {marks.name}"
+    elif also := [each.name for each in others if canonical(each.student) != student and _names(each.name, student)]:
+        yield f"the variant is of {marks.student}, which {', '.join(also[:_MAX_NAMED])} could be, too"
+
+
+def _names(submission: str, student: str) -> bool:
+    """Returns whether a student's name is in a submission's, in whole words: one letter is in nearly every name."""
+    named, words = (re.sub(r"[\W_]+", " ", f" {canonical(text)} ") for text in (submission, student))
+    return bool(words.strip()) and words in named
 
 
 def write_csv(marks: Iterable[Marks], file: Path) -> None:

@@ -13,6 +13,11 @@ from labs.framework.work import IDENTITY
 MAX_FILES, MAX_BYTES, MAX_DEPTH = 200, 10 << 20, 6
 """Limits of one submission: number of files, their total size, and depth of folders."""
 
+_HINT = "hand in the lab's folder, or a .zip of it"
+_MAX_REASON, _MAX_ARCHIVE_BYTES = 200, MAX_BYTES + (1 << 20)
+_OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+"""Suffixes of archives that are not read: whoever handed one in gets a line that says so."""
+
 
 @dataclass(frozen=True)
 class HandedIn:
@@ -42,12 +47,22 @@ def copy(handed_in: HandedIn, target: Path) -> None:
     Raises:
         UsageError: it has too many files, they are too large, or it is damaged.
     """
-    target.mkdir()
-    read = _files_of_archive if handed_in.path.is_file() else _files_of_folder
     try:
-        files = dict(_bounded(read(handed_in.path)))
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise UsageError(f"{handed_in.name} cannot be read: {error}") from error
+        _copy(handed_in, target)
+    except UsageError:
+        raise
+    # What damaged archives raise is not documented: zlib.error, LZMAError, UnicodeDecodeError, struct.error and others.
+    except Exception as error:
+        what = str(error) or type(error).__name__
+        raise UsageError(f"{handed_in.name} cannot be read: {what[:_MAX_REASON]}", _HINT) from error
+
+
+def _copy(handed_in: HandedIn, target: Path) -> None:
+    target.mkdir()
+    path = handed_in.path
+    if path.suffix.lower() in _OTHER_ARCHIVES and path.is_file():
+        raise UsageError(f"{path.name} is neither a folder nor a .zip", _HINT)
+    files = dict(_bounded(_files_of_archive(path) if path.is_file() else _files_of_folder(path)))
     tops = sorted({name.parent for name in files if name.name == IDENTITY}, key=lambda folder: len(folder.parts))
     if not tops:
         raise UsageError(
@@ -64,13 +79,19 @@ def _in(path: Path) -> Iterator[HandedIn]:
     if not path.exists():
         raise UsageError(f"{path} does not exist")
     if path.is_file() or (path / IDENTITY).exists():
-        yield HandedIn(path.stem if path.is_file() else path.absolute().name, path)
+        yield _handed_in(path)
         return
     for each in sorted(path.iterdir()):
         if each.is_symlink() or each.name.startswith("."):
             continue
-        if each.is_dir() or each.suffix == ".zip":
-            yield HandedIn(each.stem if each.is_file() else each.name, each)
+        if each.is_dir() or (each.is_file() and each.suffix.lower() in (".zip", *_OTHER_ARCHIVES)):
+            yield _handed_in(each)
+
+
+def _handed_in(path: Path) -> HandedIn:
+    """Names a submission; a name that is no UTF-8 could not be printed."""
+    name = path.stem if path.is_file() else path.absolute().name
+    return HandedIn(os.fsencode(name).decode(errors="replace"), path)
 
 
 def _files_of_folder(folder: Path) -> Iterator[tuple[Path, int, bytes]]:
@@ -87,11 +108,14 @@ def _files_of_folder(folder: Path) -> Iterator[tuple[Path, int, bytes]]:
 
 
 def _files_of_archive(archive: Path) -> Iterator[tuple[Path, int, bytes]]:
+    if (size := archive.stat().st_size) > _MAX_ARCHIVE_BYTES:  # its list of members would fill the memory
+        yield archive, size, b""
     with zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():
             name = Path(member.filename)
             is_link = stat.S_ISLNK(member.external_attr >> 16)
-            if member.is_dir() or is_link or name.is_absolute() or ".." in name.parts:
+            is_outside = name.is_absolute() or ".." in name.parts
+            if member.is_dir() or is_link or is_outside or len(name.parts) > MAX_DEPTH + 1:
                 continue
             with opened.open(member) as stream:
                 content = stream.read(MAX_BYTES + 1)  # the archive's own figure may be wrong
@@ -105,6 +129,6 @@ def _bounded(files: Iterator[tuple[Path, int, bytes]]) -> Iterator[tuple[Path, b
         if number > MAX_FILES or total > MAX_BYTES:
             raise UsageError(
                 f"the submission has more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB",
-                "hand in the lab's folder only",
+                _HINT,
             )
         yield name, content

@@ -25,6 +25,7 @@ from topologies.multipath_pair import MultipathPair
 
 _FAST_S, _SLOW_S, _BOTH_S = 3.5, 4.0, 7.0
 _SECONDS = _FAST_S + _SLOW_S + _BOTH_S
+_FLOWS = 2
 _SETTLE_S, _SETTLE_BOTH_S = 2.0, 3.0
 _LIMIT_S = _SECONDS + 10
 _PAYLOAD_SHARE = transport.PAYLOAD_BYTES / (transport.PAYLOAD_BYTES + 42)
@@ -94,10 +95,12 @@ def _sent(network: Trial, work: Work) -> Sequence[Series]:
         report = json.loads(stdout)
     except ValueError as error:
         raise MeasurementFailed(f"the receiver ended: {stderr.strip()[-300:]}") from error
+    if len(senders := report["bytes"]) != _FLOWS:
+        raise MeasurementFailed(f"control.py: packets came from {len(senders)} senders instead of {_FLOWS}")
     times_s = tuple(report["begin_s"] + number * transport.BIN_S for number in range(int(_SECONDS / transport.BIN_S)))
     return [
         Series("bit/s", times_s, tuple(8 * count / transport.BIN_S for count in counts[: len(times_s)]))
-        for counts in report["bytes"][:2]
+        for counts in senders
     ]
 
 

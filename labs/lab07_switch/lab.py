@@ -82,15 +82,21 @@ class SwitchLab(Lab):
 
 
 def _reached(network: Trial) -> int:
-    """Pings between all hosts, each twice; returns how many pairs were answered."""
+    """Pings between all hosts, each twice; returns how many pairs were answered, and not by the controller."""
     reached = 0
     for a, b in permutations(network.testbed.net.hosts, 2):
-        before = _carried(network)
-        reached += _ping(a, b, count=2) > 0
+        before, sent = _carried(network), _echo_replies(b)
+        reached += _ping(a, b, count=2) > 0 and _echo_replies(b) > sent
         carried = _carried(network)
         if max(carried[core] - before[core] for core in _CORES) > _MAX_PACKETS:
             raise MeasurementFailed(f"{FILE}: packets run in circles; may a broadcast come back to where it was?")
     return reached
+
+
+def _echo_replies(host: MultihomedHost) -> int:
+    """Returns how many pings a host has answered."""
+    names, values = (line.split() for line in host.run(["grep", "^Icmp:", "/proc/net/snmp"]).splitlines())
+    return int(values[names.index("OutEchoReps")])
 
 
 def _transfers(network: Trial, pairs: Sequence[tuple[str, str]]) -> list[FlowTrace | None]:
@@ -118,8 +124,8 @@ def _counted(network: Trial, pairs: Sequence[tuple[str, str]], core_of_first: st
         carried = {name: count - before[name] for name, count in _carried(network).items()}
         right += carried[core]
         stray += sum(count for name, count in carried.items() if name not in (*pair, *_CORES))
-        total += max(1, sum(carried[core] for core in _CORES))
-    return {"right": 100 * right / total, "stray": 100 * stray / total}
+        total += sum(carried[core] for core in _CORES)
+    return {} if not total else {"right": 100 * right / total, "stray": 100 * stray / total}
 
 
 def _ping(a: MultihomedHost, b: MultihomedHost, count: int) -> int:

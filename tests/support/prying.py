@@ -1,9 +1,10 @@
-"""What a hostile submission would try, in the confinement of submissions: prints what it could do, as JSON."""
+"""What a hostile submission would try, in the confinement of submissions: prints what it could do and see, as JSON."""
 
 import contextlib
 import json
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,10 +20,10 @@ def succeeds(action) -> bool:
 
 def main() -> None:
     """Tries each of it."""
+    seen = {str(folder): sorted(each.name for each in folder.iterdir()) for folder in map(Path, sys.argv[2].split())}
     found = {
         "reads passwords": succeeds(lambda: Path("/etc/shadow").read_bytes()),
-        "reads home": succeeds(lambda: next(Path("/root").iterdir(), None) or (_ for _ in ()).throw(OSError)),
-        "reads solutions": succeeds(lambda: (PROJECT / "labs/solutions/lab02_full_pipe.py").read_bytes()),
+        "asks git": subprocess.run(["git", "-C", PROJECT, "log"], capture_output=True, check=False).returncode == 0,
         "writes into the project": succeeds(lambda: (PROJECT / "labs/evil").touch()),
         "writes into the submission": succeeds(lambda: Path("/submission/evil").touch()),
         "writes programs": succeeds(lambda: Path("/usr/bin/evil").touch()),
@@ -31,8 +32,8 @@ def main() -> None:
         "sees other processes": len([each for each in Path("/proc").iterdir() if each.name.isdecimal()]) > 4,
         "fills the disk": succeeds(lambda: _fill(Path("/tmp/large"))),
     }
-    print(json.dumps(found), flush=True)
-    if sys.argv[2:] == ["forever"]:
+    print(json.dumps([found, seen]), flush=True)
+    if sys.argv[3:] == ["forever"]:
         while True:
             print("x" * 10_000)
 

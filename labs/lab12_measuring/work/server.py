@@ -1,5 +1,9 @@
-"""A server that answers at once, but pauses regularly: `python3 server.py PERIOD_S PAUSE_S`."""
+"""A server that answers at once, but pauses regularly: `python3 server.py PERIOD_S PAUSE_S [FILE]`.
 
+The file gets a line for each request: when it came, in seconds.
+"""
+
+import pathlib
 import socketserver
 import sys
 import threading
@@ -15,6 +19,9 @@ class Answer(socketserver.StreamRequestHandler):
 
     def handle(self):
         for line in self.rfile:
+            if len(sys.argv) > 3:
+                with pathlib.Path(sys.argv[3]).open("a") as file:
+                    file.write(f"{time.monotonic():.3f}\n")
             with self.works:
                 self.wfile.write(line)
 
@@ -24,7 +31,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 def main():
-    period_s, pause_s = map(float, sys.argv[1:])
+    period_s, pause_s = map(float, sys.argv[1:3])
     with Server(("", PORT), Answer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         while True:

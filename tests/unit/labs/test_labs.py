@@ -21,7 +21,7 @@ MARKS = Marks(Status.JUDGED, 2, "anna", "", 1, 3, FINDINGS, name="anna")
 def test_each_student_has_numbers_of_their_own_and_can_get_them_again(lab):
     students = [f"student {number}" for number in range(40)]
     found = [dict(Variant(name).parameters(lab)) for name in students]
-    assert found == [dict(Variant(f" {name.upper()} ").parameters(lab)) for name in students]
+    assert found == [dict(Variant(f"  {name.upper().replace(' ', '  ')} ").parameters(lab)) for name in students]
     assert len({json.dumps(each) for each in found}) >= 8
     assert found != [dict(Variant(name, "2026").parameters(lab)) for name in students]
 
@@ -41,6 +41,7 @@ def test_a_folder_is_made_once_and_read_again(lab, tmp_path):
         *(("answers.toml", f"rtt_ms = {answer}", "is not a number") for answer in ('"40 ms"', "nan", "true")),
         ("answers.toml", "rtt_ms = = =", r"answers\.toml"),
         *(("lab.json", text, None) for text in ("", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}')),
+        ("lab.json", '{"lab": 2, "student": {}, "course": ""}', "are texts"),
     ],
 )
 def test_an_answer_that_is_no_number_and_a_folder_that_is_none_are_refused(tmp_path, file, text, said):
@@ -58,13 +59,32 @@ def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):
     assert broken.is_judged and not broken.passed and broken.points == 0 < broken.of
 
 
-def test_whose_work_it_is_can_be_doubted():
-    copied = Marks(Status.JUDGED, 2, "anna", "", 3, 3, name="ben")
-    other_course = Marks(Status.JUDGED, 3, "cleo", "2025", 3, 3, name="cleo-lab3")
-    found = {each.name: each.note for each in with_doubts([MARKS, copied, other_course], "")}
-    assert found["anna"] == "2 submissions are of the variant of anna"
-    assert "the submission is called ben" in found["ben"]
-    assert found["cleo-lab3"] == "the variant is of course '2025' instead of ''"
+@pytest.mark.parametrize(
+    ("handed_in", "notes"),
+    [
+        ({"anna": "anna", "ANNA-lab2": "Anna"}, ["2 submissions are of the variant"] * 2),
+        ({"anna": "anna", "anna 2": "anna "}, ["2 submissions are of the variant"] * 2),
+        ({"jose\u0301": "Jos\xe9", "Zo\xeb  B": "zoe\u0308  b"}, ["", ""]),
+        ({"Anna Lee_123_file_": "anna lee", "Ben_124_file_": "BEN"}, ["", ""]),
+        ({"anna": "anna", "dan": "a"}, ["", "the variant is of a, and the submission is called dan"]),
+        ({"anna": "anna", "dan!": "!"}, ["", "the variant is of !, and the submission is called dan!"]),
+        ({"anna_file": "anna", "ben_file": "file"}, ["", "of file, which anna_file could be, too"]),
+    ],
+)
+def test_whose_work_it_is_can_be_doubted(handed_in, notes):
+    marks = [Marks(Status.JUDGED, 2, student, "", 3, 3, name=name) for name, student in handed_in.items()]
+    for found, note in zip(with_doubts(marks, ""), notes, strict=True):
+        assert note in found.note and bool(note) == bool(found.note), found
+    (other_course,) = with_doubts([Marks(Status.JUDGED, 3, "cleo", "2025", 3, 3, name="cleo-lab3")], "")
+    assert other_course.note == "the variant is of course '2025' instead of ''"
+
+
+@pytest.mark.parametrize("student", ["", "  ", "a\u200bnna", "anna\n", "\ud800"])
+def test_nobody_hides_behind_a_name_that_is_none(tmp_path, student):
+    work.start(catalogue.find(2), Variant("anna"), tmp_path / "x")
+    (tmp_path / "x/lab.json").write_text(json.dumps({"lab": 2, "student": student, "course": ""}))
+    with pytest.raises(UsageError, match="no variant is of student"):
+        work.read(tmp_path / "x")
 
 
 def test_marks_go_into_the_files_of_other_programs(tmp_path):

@@ -1,11 +1,16 @@
 """What students hand in, and what of it is copied: nothing in it can be trusted."""
 
+import io
 import json
 import os
+import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flightpath.errors import UsageError
 from labs.grading.submissions import MAX_BYTES, MAX_FILES, HandedIn, copy, find
@@ -19,11 +24,23 @@ def submission(folder: Path) -> Path:
     return folder
 
 
-def archive(file: Path, members: dict[str, str]) -> Path:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+def archive(file: Path, members: dict[str, str], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(file, "w", method) as opened:
         for name, text in members.items():
             opened.writestr(name, text)
     return file
+
+
+def damaged(method: int, old: bytes, new: bytes):
+    """Makes a maker of an archive in which some bytes are others."""
+
+    def make(file: Path) -> None:
+        archive(file, {"lab.json": IDENTITY, "\xe9.txt": IDENTITY}, method)
+        content = file.read_bytes()
+        assert old in content
+        file.write_bytes(content.replace(old, new))
+
+    return make
 
 
 def copied(path: Path, tmp_path: Path) -> dict[str, str]:
@@ -78,11 +95,78 @@ def test_too_much_is_refused(tmp_path, members):
         copied(file, tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\0" * 100])
-def test_a_damaged_archive_is_refused(tmp_path, content):
-    (tmp_path / "x.zip").write_bytes(content)
-    with pytest.raises(UsageError, match="cannot be read"):
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(lambda file, content=content: file.write_bytes(content) for content in (b"", b"PK\x03\x04 no archive")),
+        lambda file: archive(file, {"lab.json": IDENTITY, "a": "", "a/b": ""}),
+        lambda file: archive(file, {"lab.json": IDENTITY, "x" * 300: ""}),
+        damaged(zipfile.ZIP_DEFLATED, b"\xabV\xcaI", b"\xff\xff\xff\xff"),
+        damaged(zipfile.ZIP_LZMA, b"\x05\x00\x5d", b"\x05\x00\xff"),
+        damaged(zipfile.ZIP_STORED, b"\xc3\xa9", b"\xff\xff"),
+    ],
+    ids=["empty", "no archive", "a file and folder", "long name", "deflate", "LZMA", "no UTF-8"],
+)
+def test_a_damaged_archive_is_refused(tmp_path, make):
+    make(tmp_path / "x.zip")
+    with pytest.raises(UsageError, match=r"cannot be read: .+\n  hand in"):
         copied(tmp_path / "x.zip", tmp_path)
+
+
+def test_what_lies_too_deep_is_left_out(tmp_path):
+    members = {"lab.json": IDENTITY, "d/" * 2100 + "x": "", "1/2/3/4/5/6/x": "y"}
+    assert copied(archive(tmp_path / "x.zip", members), tmp_path) == {"lab.json": IDENTITY, "1/2/3/4/5/6/x": "y"}
+
+
+@pytest.mark.parametrize("name", ["anna.tar", "anna.tar.gz", "anna.7z", "anna.ZIP", os.fsdecode(b"ann\xff.zip")])
+def test_what_cannot_be_read_is_found_and_has_a_name_to_print(tmp_path, name):
+    """Else it would get no mark, and nobody would notice."""
+    (tmp_path / name).write_bytes(b"")
+    (found,) = find([tmp_path])
+    assert found.name.encode() and found.name.startswith("ann")
+    with pytest.raises(UsageError, match=r"cannot be read|neither a folder nor a \.zip"):
+        copy(found, tmp_path / "copy")
+
+
+NAMES = st.sampled_from(
+    ("lab.json", "a", "a/b", "a/lab.json", "b/a/lab.json", "x" * 300, "d/" * 2100 + "x", "../e", "/e", "a/", "é/b")
+) | st.text(min_size=1, max_size=20)
+
+
+def tar(file: Path, members: list[tuple[str, bytes]], kind: str) -> None:
+    with tarfile.open(file, f"w:{kind}") as opened:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            opened.addfile(member, io.BytesIO(content))
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(NAMES, st.just(IDENTITY.encode()) | st.binary(max_size=99)), max_size=8),
+    st.sampled_from((0, 8, 12, 14, "", "gz", "xz")),
+    st.lists(st.tuples(st.integers(-400, 400), st.integers(0, 255)), max_size=8),
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_whatever_an_archive_is_it_is_copied_or_refused_and_nothing_else_is_written(members, method, damage):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "x.zip"
+        if isinstance(method, str):
+            tar(file, members, method)
+        else:
+            archive(file, {name: content for name, content in members if name.partition("\0")[0]}, method)
+        content = bytearray(file.read_bytes())
+        for at, byte in damage:
+            content[at % len(content)] = byte
+        file.write_bytes(content)
+        try:
+            copy(HandedIn("x", file), folder / "copy")
+            assert (folder / "copy/lab.json").is_file()
+        except UsageError:
+            pass
+        assert {path.name for path in folder.iterdir()} <= {"x.zip", "copy"}
+        assert all(path.is_dir() or path.is_file() for path in folder.rglob("*"))
 
 
 def test_a_folder_without_identity_is_refused(tmp_path):
