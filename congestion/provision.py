@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from congestion import loader, registry, sources
+from flightpath.commands import search_path
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.processes import is_machine_root
 
@@ -174,7 +175,7 @@ def _without_root(name: str) -> Algorithm:
 
 
 def _load_module(name: str) -> bool:
-    if name.isidentifier() and (modprobe := shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin")):
+    if name.isidentifier() and (modprobe := shutil.which("modprobe", path=search_path())):
         subprocess.run([modprobe, "--quiet", f"tcp_{name}"], check=False, capture_output=True)
     return name in available()
 

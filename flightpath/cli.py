@@ -37,7 +37,7 @@ COMMANDS = {
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
     "clean": Command("topologies.__main__", "remove what killed runs left behind", ("clean",)),
-    "mn": Command("topologies.mininet.program", "Mininet's command line with our links, switches and controllers"),
+    "mn": Command("topologies.mininet.command", "Mininet's command line with our links, switches and controllers"),
     "mn-run": Command("topologies.mininet.scripts.program", "run a script for Mininet as it is, on our links"),
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
     "congestion": Command("congestion.__main__", "list, load and check congestion controls"),

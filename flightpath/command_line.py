@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
+from flightpath.commands import search_path
 from flightpath.completion import parse
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.overrides import override
@@ -62,9 +63,11 @@ def exit_code_of(
 ) -> int:
     """Runs a command and returns its exit code; None from the command is 0.
 
-    A FlightpathError or a missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. A broken
-    pipe gives 0: the reader, such as a pager or `head`, has seen enough.
+    The command and what it starts find programs in the `sbin` folders too (`search_path`). A FlightpathError or a
+    missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. A broken pipe gives 0: the
+    reader, such as a pager or `head`, has seen enough.
     """
+    os.environ["PATH"] = search_path()
     try:
         code = command()
         sys.stdout.flush()

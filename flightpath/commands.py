@@ -14,6 +14,7 @@ from flightpath.project import SETUP_HINT
 from flightpath.waiting import timeout_scale
 
 POSTGRESQL = Path("/usr/lib/postgresql")
+_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _THREADS_PER_PROCESSOR = 2
 _WHY_KILLED = ": perhaps the kernel ran out of memory (see dmesg, and the memory limit of its control group)"
 _Result = TypeVar("_Result")
@@ -116,16 +117,21 @@ def over_mptcp(enabled: bool) -> list[str]:
 
 
 def require(program: str) -> str:
-    """Returns the full path of a program; also searches the `sbin` folders.
+    """Returns the full path of a program; searches `search_path()`.
 
     Raises:
         MissingCapability: it is not installed.
     """
-    folders = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
-    path = shutil.which(program, path=folders)
+    path = shutil.which(program, path=search_path())
     if path is None:
         raise _not_installed(program)
     return path
+
+
+def search_path() -> str:
+    """Returns PATH with the `sbin` folders, which it lacks for ordinary users of Debian."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join([*folders, *(folder for folder in _SBIN if folder not in folders)])
 
 
 def postgresql_programs() -> Path:

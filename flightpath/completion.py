@@ -2,13 +2,21 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
+from typing import NoReturn
+
+from flightpath.suggestions import nearest
 
 SHELLS = ("bash", "zsh")
 
 _SKIPPED = "_ARGCOMPLETE"
 """Variable that is set while a shell requests completions: the number of words that are the program itself."""
+
+_UNRECOGNIZED = "unrecognized arguments: "
+_INVALID_CHOICE = re.compile(r"invalid choice: '(?P<word>.*?)' \(choose from (?P<known>.*)\)")
 
 _DESCRIPTION = """\
 Prints what makes a shell complete the words of `flightpath`: commands, scenarios, options and their values. In
@@ -31,9 +39,14 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath complet
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses arguments, by default `sys.argv`; if a shell requests completions, prints them and ends the process."""
+    """Parses arguments, by default `sys.argv`; if a shell requests completions, prints them and ends the process.
+
+    Errors of argparse, which ends the process, name the known word that is nearest to an unknown one.
+    """
     if is_completing():
         import_module("argcomplete").autocomplete(parser)
+    for each in _with_subparsers(parser):
+        setattr(each, "error", partial(_refuse, each, each.error))  # noqa: B010 - argparse's only hook
     return parser.parse_args(arguments)
 
 
@@ -52,3 +65,22 @@ def take_word() -> str | None:
         return None
     os.environ[_SKIPPED] = str(skipped + 1)
     return words[skipped]
+
+
+def _with_subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:  # argparse offers no public way
+        if isinstance(action, argparse._SubParsersAction):
+            for each in {id(it): it for it in action.choices.values()}.values():
+                yield from _with_subparsers(each)
+
+
+def _refuse(parser: argparse.ArgumentParser, refuse: Callable[[str], NoReturn], message: str) -> NoReturn:
+    """Adds the nearest known words to an error of argparse."""
+    unknown, known = message.removeprefix(_UNRECOGNIZED).split(), []
+    if message.startswith(_UNRECOGNIZED):
+        known = [text for each in _with_subparsers(parser) for it in each._actions for text in it.option_strings]
+    elif choice := _INVALID_CHOICE.search(message):
+        unknown, known = [choice["word"]], re.split("[', ]+", choice["known"])
+    near = [near for word in unknown if (near := nearest(word.partition("=")[0], known))]
+    refuse(f"{message}\n  did you mean {', '.join(near)}?" if near else message)

@@ -10,6 +10,11 @@ def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
     `listed` takes the place of the list, for too many known words.
     """
     words = list(known)
-    near = difflib.get_close_matches(word, words, n=1)
-    guess = f"did you mean {near[0]!r}? " if near else ""
+    near = nearest(word, words)
+    guess = f"did you mean {near!r}? " if near else ""
     return guess + (listed or f"known: {', '.join(words) or 'none'}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Returns the known word for which another one is probably a misspelling; None if there is none."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)

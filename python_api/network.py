@@ -43,6 +43,8 @@ class Network:
         emulator: emulator of the links: `relay`, `netem`, or `auto`, the first of them that works here.
         datapath: datapath of the switches: `auto`, `kernel` or `user`.
         policy: the controller's policy for paths of TCP and MPTCP (docs/steering.md); None: the shortest.
+        congestion_control: algorithm of all hosts for which the topology names none; programs cannot choose another.
+            None leaves the choice to the programs and this machine.
         clock: only `real`; use `flightpath.run(…, clock="virtual")` if this machine is too slow.
         **options: options of the topology, if it is a name or a class.
 
@@ -58,6 +60,7 @@ class Network:
         emulator: Literal["auto", "relay", "netem"] = "auto",
         datapath: Literal["auto", "kernel", "user"] = "auto",
         policy: str | None = None,
+        congestion_control: str | None = "cubic",
         clock: Literal["real"] = "real",
         **options: Any,
     ) -> None:
@@ -69,7 +72,7 @@ class Network:
         require_mininet()
         from python_api.topology import prepared  # with Mininet
 
-        self._setup = Setup(prepared(topology, options), emulator, datapath, policy)
+        self._setup = Setup(prepared(topology, options, congestion_control), emulator, datapath, policy)
         self._process: NetworkProcess | None = None
         self._addresses: Mapping[str, Sequence[str]] = {}
 
@@ -101,8 +104,11 @@ class Network:
 
     @override
     def __repr__(self) -> str:
-        state = f"hosts {', '.join(self.hosts)}" if self._running() else "not running"
-        return f"<Network: {state}>"
+        if not self._running():
+            return "<Network: not running>"
+        info = self._setup.topology.nodeInfo
+        algorithms = {info(host)["congestion_control"] or "this machine's own" for host in self.hosts}
+        return f"<Network: hosts {', '.join(self.hosts)}; congestion control {', '.join(sorted(algorithms))}>"
 
     # --- hosts and links ---
 

@@ -32,17 +32,13 @@ def main(words: list[str]) -> int:
         return 0
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's process, which then ends this one
     try:
-        for algorithm in _congestion_controls(setup):
+        hosts = map(setup.topology.nodeInfo, setup.topology.hosts())
+        for algorithm in {host["congestion_control"] for host in hosts} - {None}:
             congestion.ensure(algorithm)
         return sandbox.run_inside(lambda: _serve(connection, setup), keep=[congestion.RECORDS])
     except FlightpathError as error:
         connection.send(Answer.failed(error))
         return error.exit_code
-
-
-def _congestion_controls(setup: Setup) -> set[str]:
-    given = (setup.topology.nodeInfo(host).get("congestion_control") for host in setup.topology.hosts())
-    return {algorithm for algorithm in given if algorithm}
 
 
 def _serve(connection: Connection, setup: Setup) -> int:
@@ -52,7 +48,8 @@ def _serve(connection: Connection, setup: Setup) -> int:
             network = ServedNetwork(testbed, Path(tempfile.gettempdir()))
             connection.send(Answer(network.addresses()))
             try:
-                _answer_calls(connection, network)
+                while (call := connection.recv()).name != STOP:
+                    connection.send(_answer(network, call))
             finally:
                 network.close()
     except Exception as error:
@@ -60,11 +57,6 @@ def _serve(connection: Connection, setup: Setup) -> int:
         return 1
     connection.send(Answer())
     return 0
-
-
-def _answer_calls(connection: Connection, network: ServedNetwork) -> None:
-    while (call := connection.recv()).name != STOP:
-        connection.send(_answer(network, call))
 
 
 def _answer(network: ServedNetwork, call: Call) -> Answer:

@@ -21,6 +21,7 @@ from probes.transfers.ping import Ping
 from results.records import Certificate, Measurement
 from services.iperf3 import Iperf3Server
 from services.sshd import Sshd
+from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
@@ -134,7 +135,7 @@ class ServedNetwork:
         with (
             self._between(source, target, port) as (here, there, address),
             self._space() as folder,
-            Iperf3Server(there, folder, mptcp=probe.mptcp),
+            Iperf3Server(there, folder, mptcp=probe.mptcp, on_listening=congestion_control.set_on_listeners),
             self._watched().recording_congestion_control(source),
         ):
             return probe.run(here, address, watch=self._check)
@@ -145,6 +146,7 @@ class ServedNetwork:
         with self._between(target, source, port) as (there, here, reach), self._space() as folder:
             address = "0.0.0.0" if spec.mptcp else reach  # further subflows come to the other addresses
             with Sshd(here, address, folder / "sshd", reach=reach, mptcp=spec.mptcp) as server:
+                congestion_control.set_on_listeners(here)
                 probe = SftpTransfer(spec, server.client_configuration)
                 with self._watched().recording_congestion_control(source):
                     return probe.run(there, server.name, watch=self._check)

@@ -13,13 +13,15 @@ from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.mininet import catalogue
-from topologies.mininet.scripts.tc_options import link_spec, take_shape
+from topologies.mininet.scripts.tc_options import check_rest, link_spec, take_shape
 
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _ENDS = ("node1", "node2", "port1", "port2", "addr1", "addr2", "intfName1", "intfName2")
 
 
-def prepared(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> Topo:
+def prepared(
+    topology: str | Topo | type[Topo], options: Mapping[str, Any], congestion_control: str | None = None
+) -> Topo:
     """Returns a copy of a topology for the testbed, which needs no class of the caller's to be sent to another process.
 
     Hosts that name no class get one address as in Mininet (10.0.0.1/8, 10.0.0.2/8, …, and fd00::1/64, …), on their
@@ -33,7 +35,8 @@ def prepared(topology: str | Topo | type[Topo], options: Mapping[str, Any]) -> T
     hosts = topo.hosts()
     for number, name in enumerate(hosts, start=1):
         first_port = min(topo.ports.get(name, {0: None}))
-        ready.addHost(name, **_host(name, number, dict(topo.nodeInfo(name)), first_port))
+        host = _host(name, number, dict(topo.nodeInfo(name)), first_port)
+        ready.addHost(name, **{**host, "congestion_control": host.get("congestion_control") or congestion_control})
     for name, dpid in zip(topo.switches(), _dpids(topo), strict=True):
         ready.addSwitch(name, **_switch(name, {"dpid": dpid, **topo.nodeInfo(name)}))
     for _, _, info in topo.links(withInfo=True):
@@ -106,6 +109,7 @@ def _link(info: dict[str, Any]) -> dict[str, Any]:
     ends = {key: info[key] for key in _ENDS if info.get(key) is not None}
     specifications = {key: info[key] for key in _SPECIFICATIONS if info.get(key) is not None}
     shape = take_shape(info)
+    check_rest(info)
     if shape and not specifications:
         specifications["spec"] = link_spec(shape)
     return {**ends, **specifications}

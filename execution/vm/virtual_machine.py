@@ -10,6 +10,7 @@ from pathlib import Path
 
 from execution.guests.guest import Guest
 from execution.vm.kernels import SETUP_HINT, Kernel
+from flightpath.commands import search_path
 from flightpath.errors import MissingCapability
 from flightpath.overrides import override
 from flightpath.project import PROJECT
@@ -102,7 +103,7 @@ class _QemuGuest(Guest):
 
 
 def _search_path() -> str:
-    return os.pathsep.join([str(PROJECT / ".venv" / "bin"), os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    return os.pathsep.join([str(PROJECT / ".venv" / "bin"), search_path()])
 
 
 def _program(name: str) -> str:

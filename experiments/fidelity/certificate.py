@@ -1,16 +1,11 @@
 """The certificate of a cell: the verdict on its testbed, the reasons, and the facts behind them.
 
-Links and paths have judges of their own; those of the processor time and of the connections are here. Thresholds:
+Links, paths and the processor time have judges of their own; those of the connections and the time of day are here.
 
-- Idle time. An emulated network runs on processor time: where none is left, packets queue in the scheduler instead of
-  in the links, and latency and throughput are those of the machine. One second without idle time is noise, a quarter
-  of all seconds is a limit. Below 10 % on average a burst has to wait, so the cell is degraded.
-- Steal. No packet moves while the hypervisor runs something else: 5 % shifts a mean visibly.
 - Time of day. JMeter and ping measure by it, and JMeter paces its load by it. Its distance from CLOCK_MONOTONIC changes
   only if somebody sets it: 10 ms are more than it takes to read both clocks, even on a busy machine.
 """
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,12 +15,9 @@ from experiments.fidelity.links import DropCauses, judge_lateness, judge_links
 from flightpath.clock import Clock
 from flightpath.units import format_duration
 from results.records import Certificate, Series, Verdict
+from topologies.calibration.processor import shortcomings
 from topologies.calibration.records import Calibration
 
-IDLE_EXHAUSTED_PERCENT = 2.0
-IDLE_EXHAUSTED_SHARE = 0.25
-IDLE_LOW_MEAN_PERCENT = 10.0
-STEAL_MEAN_PERCENT = 5.0
 TIME_OF_DAY_SET_S = 0.01
 
 
@@ -101,20 +93,8 @@ def _judge_time_of_day(offsets_s: Sequence[float]) -> Iterator[Finding]:
 
 
 def _judge_processor(idle_percent: Sequence[float], steal_percent: Sequence[float]) -> Iterator[Finding]:
-    if not idle_percent:
-        yield Finding(Verdict.UNUSABLE, "the processor time was not recorded")
-        return
-    exhausted = sum(value < IDLE_EXHAUSTED_PERCENT for value in idle_percent) / len(idle_percent)
-    mean = statistics.fmean(idle_percent)
-    if exhausted > IDLE_EXHAUSTED_SHARE:
-        why = f"the machine had no idle processor time in {exhausted:.0%} of the seconds"
-        yield Finding(Verdict.UNUSABLE, f"{why}: the machine was measured, not the network")
-    elif mean < IDLE_LOW_MEAN_PERCENT:
-        why = f"the machine had only {mean:.0f} % idle processor time, so that bursts had to wait"
-        yield Finding(Verdict.DEGRADED, why)
-    steal = statistics.fmean(steal_percent) if steal_percent else 0.0
-    if steal > STEAL_MEAN_PERCENT:
-        yield Finding(Verdict.DEGRADED, f"the hypervisor took {steal:.0f} % of the processor time")
+    for verdict, reason in shortcomings(idle_percent, steal_percent):
+        yield Finding(Verdict(verdict), reason)
 
 
 def _judge_connections(in_use: Mapping[str, Mapping[str, int]], expected: str | None) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from probes.counters import cpu
 from probes.counters import links as link_counters
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.records import Certificate, Metric, Series
+from topologies.calibration import processor
 from topologies.calibration.records import Calibration
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
@@ -206,7 +207,7 @@ class Watch:
     def _read(self) -> Mapping[str, float]:
         for check in self._checks:
             check()
-        return {**cpu.read_counters(), **link_counters.read_counters(self._links)}
+        return {**processor.read_counters(), **link_counters.read_counters(self._links)}
 
     def _named(self, calibration: Calibration) -> Calibration:
         names = {link.name: name for name, link in self._links.items()}

@@ -19,8 +19,9 @@ from experiments import fidelity
 from experiments.claims import check_claims
 from experiments.plan import Plan
 from experiments.scenario import Scenario
+from flightpath.command_line import exit_code_of
 from flightpath.completion import parse
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
+from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
 from results.exchange.progress import report_progress
@@ -41,11 +42,7 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str |
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
     options = parse(parser_of(scenario, prog), arguments)
-    try:
-        sys.exit(_run(scenario, request_of(scenario, options)))
-    except FlightpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    sys.exit(exit_code_of(lambda: _run(scenario, request_of(scenario, options))))
 
 
 def requested_plan(scenario: Scenario, request: CommandRequest) -> Plan:

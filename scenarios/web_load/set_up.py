@@ -1,6 +1,7 @@
 """The factors besides protocol and load, and the network and services of a cell."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from controllers.subflows.policies import POLICIES
@@ -13,6 +14,7 @@ from results.records import Cell
 from services.exam.weight import PAGE_BYTES, least_page_bytes
 from topologies.fabric import Fabric
 from topologies.links.emulated_link import EmulatedLink
+from topologies.links.fields import require_known
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import whole
 from topologies.testbed.testbed import Testbed
@@ -22,6 +24,7 @@ KERNEL_SIZED = "auto"
 _SECOND_PATH: Mapping[str, tuple[str, ...]] = {"used": ("signal",), "backup": ("signal", "backup"), "unused": ()}
 """Flags with which servers announce their addresses, for each use of MPTCP's second path."""
 
+_SCHEDULERS = Path("/proc/sys/net/mptcp/available_schedulers")
 _HOSTS = (CLIENT, WEB, DATABASE)
 
 
@@ -49,6 +52,11 @@ def _page_bytes(text: str) -> int:
     return size
 
 
+def _check_scheduler(text: str) -> None:
+    here = _SCHEDULERS.read_text().split() if _SCHEDULERS.exists() else []
+    require_known("--scheduler", text, sorted({"default", *here}))
+
+
 def _buffer_bytes(text: str) -> int | None:
     return None if text == KERNEL_SIZED else parse_bytes(text, "--receive-buffer")
 
@@ -70,7 +78,12 @@ FACTORS = (
         help="use of MPTCP's second path: used, a backup for the first, or unused",
         **_one_of("--second-path", *_SECOND_PATH),
     ),
-    Factor("--scheduler", "MPTCP's packet scheduler (net.mptcp.available_schedulers)", "default"),
+    Factor(
+        "--scheduler",
+        "MPTCP's packet scheduler (net.mptcp.available_schedulers)",
+        "default",
+        check=_check_scheduler,
+    ),
     Factor(
         "--receive-buffer", "buffer of each connection; auto: the kernel sizes it", KERNEL_SIZED, check=_buffer_bytes
     ),

@@ -78,7 +78,9 @@ class FrameSocket:
 
     def __init__(self, interface: Intf) -> None:
         with inside(interface.node):
-            self._sender = _open_sender(interface.name)
+            self._sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self._sender.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
+            self._sender.bind((interface.name, 0))
             self._receiver = _open_receiver(interface.name)
         self._address = self._sender.getsockname()[4]
 
@@ -128,13 +130,6 @@ class FrameSocket:
                 position, train = struct.unpack_from("!II", data, _TCP_AT + 4)
                 seconds, nanoseconds = _TIMESPEC.unpack_from(ancillary[0][2])
                 yield ReceivedFrame(train, position, length - 40, seconds * 10**9 + nanoseconds)
-
-
-def _open_sender(interface: str) -> socket.socket:
-    sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    sender.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
-    sender.bind((interface, 0))
-    return sender
 
 
 def _open_receiver(interface: str) -> socket.socket:

@@ -67,7 +67,10 @@ class PacketCapture:
             MissingCapability: tcpdump is not installed.
             UsageError: the file cannot be written, or tcpdump refuses the capture; with tcpdump's message.
         """
-        _require_writable(self.file)
+        try:
+            self.file.open("ab").close()
+        except OSError as error:
+            raise UsageError(f"cannot write {self.file}: {error.strerror or error}") from error
         precise = ["--time-stamp-precision=nano", "-U", "-w", "-"]
         options = ["-i", self.interface, "-s", str(SNAPSHOT_BYTES), *precise, "-Z", "root", "--immediate-mode"]
         command = [*entry(self.node), require("tcpdump"), *options, "--", *self._expression]
@@ -130,10 +133,3 @@ def find_target(name: str, nodes: dict[str, Node]) -> tuple[Node, str]:
             return node, name
     interfaces = [each for node in nodes.values() for each in node.nameToIntf if each != "lo"]
     raise UsageError(f"there is no interface {name!r}", f"interfaces: {', '.join(sorted(interfaces))}")
-
-
-def _require_writable(file: Path) -> None:
-    try:
-        file.open("ab").close()
-    except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror or error}") from error

@@ -3,16 +3,17 @@
 import enum
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flightpath.commands import CommandFailed
+from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
 from flightpath.processes import is_machine_root
 
 _EXIT_CODE = re.compile(r"^.*? ended with exit code \d+: ", re.DOTALL)
+COMMAND_TIMEOUT_S = 10.0
 _NO_PERMISSION = ("Operation not permitted", "Permission denied")
 
 
@@ -158,6 +159,16 @@ def failed_command(error: CommandFailed) -> Finding:
     message = message_of(error)
     is_permission = any(refusal in message for refusal in _NO_PERMISSION)
     return unknown(message) if is_permission else missing(message)
+
+
+def try_commands(*commands: Sequence[str], found: str) -> Finding:
+    """Runs commands one after the other: ok with `found` if all succeed, else the finding for the first failure."""
+    try:
+        for program, *arguments in commands:
+            run([require(program), *arguments], timeout_s=COMMAND_TIMEOUT_S, env={"LC_ALL": "C"})
+    except CommandFailed as error:
+        return failed_command(error)
+    return ok(found)
 
 
 def message_of(error: CommandFailed) -> str:

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from flightpath.commands import search_path
+
 STOCK_KERNEL = "boot the distribution's own kernel (Debian: sudo apt-get install linux-image-amd64)"
 """Remedy for features that a custom kernel lacks, and that are not modules."""
 
@@ -21,7 +23,7 @@ def loaded() -> frozenset[str]:
 
 def is_loadable(module: str) -> bool:
     """Returns whether a module is on disk but not loaded; asks modprobe, which loads nothing."""
-    modprobe = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    modprobe = shutil.which("modprobe", path=search_path())
     if modprobe is None or module in loaded():
         return False
     done = subprocess.run([modprobe, "--show-depends", module], capture_output=True, text=True, check=False)

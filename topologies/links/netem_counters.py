@@ -56,7 +56,8 @@ class Reading:
         """Parses JSON of tc(8), first the gates and then the qdiscs of each interface in turn, and of ip(8)."""
         values = list(_json_values(tc_output))
         actions, per_name = values[: -len(names)], values[-len(names) :]
-        gates = {action["index"]: action["stats"] for value in actions for action in _actions(value)}
+        entries = (entry for value in actions for entry in value)
+        gates = {action["index"]: action["stats"] for entry in entries for action in entry.get("actions", ())}
         qdiscs = {
             (name, qdisc["handle"]): qdisc for name, qdiscs in zip(names, per_name, strict=True) for qdisc in qdiscs
         }
@@ -130,8 +131,3 @@ def _json_values(text: str) -> Iterator[Any]:
     while (position := position + len(text[position:]) - len(text[position:].lstrip())) < len(text):
         value, position = decoder.raw_decode(text, position)
         yield value
-
-
-def _actions(value: Any) -> Iterator[Mapping[str, Any]]:
-    for entry in value:
-        yield from entry.get("actions", ())

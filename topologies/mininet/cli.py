@@ -24,7 +24,7 @@ from topologies.links.events import LinkEvent
 from topologies.links.observing import EventObserver, has_carrier
 from topologies.links.spec import LinkSpec, link_help
 from topologies.mininet.captures import Captures
-from topologies.mininet.certifying import certified
+from topologies.mininet.certificates import CERTIFIER, certified
 from topologies.mininet.display import require_display
 from topologies.testbed.controller import FlightpathController
 
@@ -54,12 +54,18 @@ class FlightpathCLI(CLI):
 
     @override
     def onecmd(self, line: str) -> bool | str | None:
-        """Runs one command; prints an error of ours in one line, after which the CLI continues."""
+        """Runs one command; prints an error of ours in one line, and a certificate if it has moved packets."""
+        mark = CERTIFIER.mark()
         try:
             return super().onecmd(line)
         except FlightpathError as problem:
             error(f"*** {'; '.join(part.strip() for part in str(problem).splitlines())}\n")
             return None
+        finally:
+            verb = line.partition(" ")[0]
+            is_script = verb == "source"  # each of its lines has a certificate
+            if not is_script and (certificate := CERTIFIER.certificate(mark, always=verb == "certify")):
+                output(certificate)
 
     @override
     def waitForNode(self, node: Node) -> None:
@@ -119,7 +125,7 @@ class FlightpathCLI(CLI):
         results = [certified(way) for link in self._links() for way in calibrate(link)]
         output("".join(f"{line}\n" for line, _ in results))
         wrong = sum(not is_right for _, is_right in results)
-        output(f"*** {wrong} of {len(results)} are not\n" if wrong else "*** all links are as asked\n")
+        output(f"*** not as asked: {wrong} of {len(results)} directions\n" if wrong else "*** all links are as asked\n")
 
     def do_capture(self, line: str) -> None:
         """Capture packets in a file that Wireshark opens.

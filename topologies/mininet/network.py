@@ -1,4 +1,4 @@
-"""Network, switch and link classes for `mn`: sandboxed, emulated, with options as texts."""
+"""The network of `mn` and of scripts for Mininet, and links from texts of `mn`."""
 
 import inspect
 import re
@@ -6,9 +6,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mininet.link import Link
-from mininet.log import error, output
+from mininet.link import Intf, Link
+from mininet.log import error, output, warn
 from mininet.node import Host, Node
+from mininet.topo import Topo
 
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed, UsageError
@@ -17,10 +18,14 @@ from flightpath.waiting import wait_until
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import mininet_units
+from topologies.mininet import congestion_control
+from topologies.mininet.certificates import CERTIFIER
 from topologies.mininet.display import require_display
+from topologies.mininet.scripts.nodes import NO_CPU_LIMIT_HINT, ScriptController, ScriptSwitch
+from topologies.mininet.scripts.tc_options import take_shape
 from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.network import EmulatedNetwork
-from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
+from topologies.testbed.openvswitch import PrivateOpenVSwitch
 
 _MININETS_OWN = frozenset(inspect.signature(Link.__init__).parameters) | {"moveIntfFn", "wait"}
 _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
@@ -28,12 +33,70 @@ _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
 _CONNECT_TIMEOUT_S = 30
 
-OUTSIDE_HINT = "nothing outside the sandbox can be reached: start what the network needs inside it"
-"""Hint for a controller or a network that is not in the sandbox."""
+
+class SharedOpenVSwitch(PrivateOpenVSwitch):
+    """The sandbox's Open vSwitch, shared by all its networks and their `ovs-vsctl`; it ends with the sandbox."""
+
+    @override
+    def start(self) -> None:
+        if self._start_up is None:
+            super().start()
+
+    @override
+    def stop(self) -> None:
+        """Does nothing: another network may use it."""
+
+
+OPENVSWITCH = SharedOpenVSwitch()
 
 
 class InteractiveNetwork(EmulatedNetwork):
-    """An emulated network that supports mn's commands `link` and `iperf`."""
+    """`mininet.net.Mininet` with the same arguments, whose default switches and controllers are ours."""
+
+    def __init__(
+        self,
+        topo: Topo | None = None,
+        switch: Any = ScriptSwitch,
+        host: Any = Host,
+        controller: Any = ScriptController,
+        link: Any = Link,
+        intf: Any = Intf,
+        *args: Any,
+        **params: Any,
+    ) -> None:
+        super().__init__(topo, switch, host, controller, link, intf, *args, **params)
+
+    @override
+    def start_openvswitch(self) -> PrivateOpenVSwitch:
+        OPENVSWITCH.start()
+        return OPENVSWITCH
+
+    @override
+    def start(self) -> None:
+        super().start()
+        CERTIFIER.watch(self)
+
+    @override
+    def stop(self) -> None:
+        CERTIFIER.leave(self)
+        super().stop()
+
+    @override
+    def addHost(self, name: str, cls: type[Host] | None = None, **params: Any) -> Host:
+        host = super().addHost(name, cls, **params)
+        congestion_control.pass_on(host)
+        return host
+
+    @override
+    def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:
+        link = super().addLink(node1, node2, *args, **params)
+        if type(link) is Link and type(link.intf1) is Intf and (shape := take_shape(dict(params))):
+            warn(f"*** {link}: {', '.join(shape)} have no effect without link=TCLink, as in Mininet\n")
+        return link
+
+    @override
+    def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
+        raise UsageError("processor time is not limited here, so there is no limit to test", NO_CPU_LIMIT_HINT)
 
     @override
     def waitConnected(self, timeout: float | bool | None = None, delay: float = 0.5) -> bool:
@@ -126,24 +189,6 @@ class InteractiveNetwork(EmulatedNetwork):
         rates = [*([udpBw] if is_udp else []), _last_rate(server_report), _last_rate(client_report)]
         output(f"*** Results: {rates}\n")
         return rates
-
-
-class AutoSwitch(EmulatedSwitch):
-    """`--switch auto` or `ovs`: an Open vSwitch bridge on the kernel's datapath if it has one; `auto,datapath=user`."""
-
-    def __init__(self, name: str, datapath: str = "auto", **params: Any) -> None:
-        super().__init__(name, datapath=choose_datapath(datapath), **params)
-
-    @override
-    def dpctl(self, *args: str) -> str | None:
-        return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self, *args[1:])
-
-
-class KernelSwitch(AutoSwitch):
-    """`--switch ovsk`: an Open vSwitch bridge on the kernel's datapath."""
-
-    def __init__(self, name: str, datapath: str = "kernel", **params: Any) -> None:
-        super().__init__(name, datapath, **params)
 
 
 class _TextLink(EmulatedLink):

@@ -39,7 +39,7 @@ def net():
 def test_it_has_hosts_and_addresses(net):
     assert net.hosts == ["dtn1", "dtn2"]
     assert (net.address("dtn2"), net.address("dtn2", family=6)) == ("10.0.0.2", "fd00::2")
-    assert "dtn1" in repr(net)
+    assert repr(net) == "<Network: hosts dtn1, dtn2; congestion control cubic>"
     with pytest.raises(UsageError, match="no such address"):
         net.address("dtn1", port=1)
 
@@ -86,6 +86,15 @@ def test_what_is_measured_is_the_network(net):
         finally:
             net.run("dtn2", ["ip", "link", "set", "dtn2-eth0", "up"], check=True)
             net.run("dtn2", ["ip", "route", "replace", "10.0.0.0/24", "dev", "dtn2-eth0"], check=True)
+
+
+@pytest.mark.parametrize("chosen", ["cubic", "reno"])
+def test_all_connections_and_subflows_have_the_congestion_control_of_the_network(chosen):
+    options = {} if chosen == "cubic" else {"congestion_control": chosen}
+    with flightpath.Network("multipath_pair", paths=2, links="bw=20", **options) as net:
+        net.iperf("h1", "h2", seconds=1, mptcp=True, reverse=True)
+        used = net.certificate().found["congestion_control"]
+    assert [set(used[host]) for host in ("h1", "h2")] == [{chosen}] * 2
 
 
 def test_a_ping_says_how_many_were_not_answered():

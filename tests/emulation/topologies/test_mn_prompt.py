@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.busy_machine import busy_machine
 from tests.support.mininet_command import CUSTOM, Running, mn
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
@@ -28,6 +29,22 @@ def test_a_host_runs_a_command_and_not_the_rest_of_the_script(prompt):
     prompt.type("h2 echo $((7 * 7))")
     prompt.read_until("42")
     prompt.read_until("49")
+
+
+def test_a_command_that_sends_packets_has_a_certificate_and_others_have_none(prompt):
+    *_, certificate = prompt.ask("pingall")
+    assert re.fullmatch(r"\*\*\* certificate: (faithful|degraded|unusable), cubic: .+", certificate)
+    assert prompt.ask("h1 echo $((6 * 7))") == ["42"]
+
+
+@pytest.mark.alone
+def test_a_command_on_a_machine_that_does_not_keep_up_says_so(tmp_path):
+    (tmp_path / "script").write_text("h1 ping -c 3 -i 0.5 h2\n")
+    with busy_machine():
+        done = mn("--topo", "single,2", script=f"source {tmp_path}/script\ncertify\n")
+
+    said = re.findall(r"\*\*\* certificate: unusable, cubic: the machine had no idle processor time", done.stdout)
+    assert len(said) == 3, done.stdout  # of each command, and of all together
 
 
 def test_a_script_goes_on_after_a_line_that_fails(prompt, tmp_path):

@@ -44,6 +44,8 @@ def test_a_slow_link_is_as_slow_as_it_says_until_it_is_cut():
     done = mn("--link", "tc,bw=10,delay=10ms", script="\n".join(lines))
 
     assert 8 < received_mbps(done.stdout) < 10
+    certificates = re.findall(r"\*\*\* certificate: (.*)", done.stdout)
+    assert certificates == ["faithful, cubic: in virtual time no packet is late"] * 6
     assert "*** Results: ['10M', " in done.stdout
     assert 40 < fastest_ms(done.stdout) < 50
     measured = re.findall(r"(\S+)->(\S+): ([\d.]+) of 10Mbit, ([\d.]+) of 10 ms: as asked", done.stdout)

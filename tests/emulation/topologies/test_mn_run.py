@@ -88,7 +88,7 @@ def test_an_error_of_the_script_shows_its_own_lines_only(script):
 
 LINKS = """
 from functools import partial
-from mininet.link import TCLink
+from mininet.link import Link, TCLink
 from mininet.net import Mininet
 from mininet.topo import MinimalTopo
 net = Mininet(MinimalTopo(), link=partial(TCLink, delay="30ms", bw=100), waitConnected=True)
@@ -99,11 +99,18 @@ link.intf1.config(loss=50, jitter="1ms")
 print(link.a_to_b.loss, link.a_to_b.bandwidth_bps, link.b_to_a.loss)
 both = net.addLink("h1", "h2", cls=TCLink, params1={"bw": 1}, params2={"bw": 2})
 print(both.a_to_b.bandwidth_bps, both.b_to_a.bandwidth_bps)
-for refused in (partial(net.addLink, "h1", "s1", cls=TCLink, bw=-1), net.addNAT):
+for refused in (
+    partial(net.addLink, "h1", "s1", cls=TCLink, bw=-1),
+    partial(net.addLink, "h1", "s1", cls=TCLink, delai="5ms"),
+    partial(net.addLink, "h1", "s1", cls=TCLink, params1={"bww": 1}),
+    net.addNAT,
+):
     try:
         refused()
     except Exception as error:
         print(str(error).splitlines()[0])
+net.addLink("h1", "s1", bw=10, delay="5ms", cls=Link)
+net.addLink("h1", "s1", cls=TCLink, color="red", bw=1)
 net.addLink("h1", "s1", cls=TCLink, enable_red=True)
 """
 
@@ -114,13 +121,17 @@ def test_shaped_links_are_configured_as_mininets_and_a_refusal_names_the_line_of
     done = mn_run(path)
 
     assert done.returncode == 2, done.stdout
-    assert done.stdout.splitlines()[:6] == [
+    assert [line for line in done.stdout.splitlines() if not line.startswith("  ")] == [
         "0.03 100000000",
         "0.5 None 0.0",
         "1000000 2000000",
         "bandwidth: cannot read '-1'",
+        "link: 'delai' is unknown",
+        "link: 'bww' is unknown",
         "nat0: there is no way from the network to the internet, and so no NAT",
-        f"{path}:19: error: TCLink: enable_red is not emulated (random early detection)",
+        "*** h1-eth2<->s1-eth3: bw, delay have no effect without link=TCLink, as in Mininet",
+        "*** link: 'color' is unknown, and has no effect",
+        f"{path}:26: error: TCLink: enable_red is not emulated (random early detection)",
     ]
     assert "Traceback" not in done.stdout
 
@@ -148,6 +159,46 @@ def test_ctrl_c_at_a_terminal_ends_the_script(script):
         time.sleep(0.5)  # a person is not faster
         terminal.type("\x03")
         assert terminal.exit_code() in (0, 130)
+
+
+ALGORITHMS = """
+import os, sys
+from mininet.net import Mininet
+from mininet.topo import MinimalTopo
+
+ASK = "socket.socket(proto=it).getsockopt(6, 13, 16).strip(bytes(1)).decode() for it in (0, socket.IPPROTO_MPTCP)"
+SOCKETS = f"python3 -c 'import socket; print(*({ASK}))'"
+SYSCTL = "sysctl -qw net.ipv4.tcp_congestion_control="
+
+def show(prefix=""):
+    print(*(net[host].cmd(f"{prefix} {SOCKETS}").strip() for host in ("h1", "h2")))
+
+net = Mininet(MinimalTopo())
+show()
+show("mptcpize run")
+for algorithm in ("reno", sys.argv[1]):
+    net["h1"].cmd(SYSCTL + algorithm)
+    show()
+net.stop()
+os.system(SYSCTL + "reno")
+net = Mininet(MinimalTopo())
+show()
+"""
+MACHINES_OWN = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+
+
+@pytest.mark.parametrize("chosen", ["cubic", "reno"])
+def test_the_congestion_control_is_cubic_or_what_an_option_or_a_host_chooses(script, chosen):
+    """It is that of TCP's and of MPTCP's sockets; mptcpize makes MPTCP's of both kinds."""
+    options = [] if chosen == "cubic" else ["--congestion-control", chosen]
+
+    done = mn_run(*options, script(ALGORITHMS), MACHINES_OWN)
+
+    assert done.returncode == 0, done.stdout
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        [h1, h1, h2, h2]
+        for h1, h2 in (*[(chosen, chosen)] * 2, ("reno", chosen), (MACHINES_OWN, chosen), ("reno", "reno"))
+    ]
 
 
 SWITCHES = """

@@ -80,16 +80,38 @@ def test_a_reader_that_stops_reading_ends_a_command_quietly():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_programs_are_found_where_an_ordinary_user_of_debian_does_not_look(monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/sbin")
+    exit_code_of(lambda: None)
+    assert os.environ["PATH"] == "/usr/bin:/sbin:/usr/local/sbin:/usr/sbin"
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m thing")
     command = made.add_subparsers(metavar="COMMAND").add_parser("add")
     command.add_argument("number", type=int)
+    command.add_argument("--unit", choices=["metre", "foot"])
     command.set_defaults(run_command=lambda options: options.number + 1)
     return made
 
 
 def test_the_command_that_is_named_runs_with_its_options():
     assert run_command(parser(), ["add", "3"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("add 3 --unti=foot", "unrecognized arguments: --unti=foot\n  did you mean --unit?"),
+        ("add 3 --unit fot", "'foot')\n  did you mean foot?"),
+        ("ad 3", "(choose from 'add')\n  did you mean add?"),
+        ("add 3 --nothing-like-it", "unrecognized arguments: --nothing-like-it"),
+    ],
+)
+def test_a_misspelt_word_has_the_nearest_known_one_as_a_hint(words, hint, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run_command(parser(), words.split())
+    assert capsys.readouterr().err.endswith(f"{hint}\n")
 
 
 def test_without_a_command_it_shows_the_help(capsys):

@@ -24,6 +24,7 @@ from scenarios.mptcp_load import MptcpLoad
         ("--buffering of", 2, "did you mean 'off'"),
         ("--receive-buffer some", 2, "cannot read"),
         ("--policy fastest", 2, "unknown"),
+        ("--scheduler blast", 2, "--scheduler: 'blast' is unknown"),
         ("--policy ecmp", 2, "add --topology fabric"),
         ("--scale 0", 2, "--scale: 0 is not possible"),
         ("--scale some", 2, "--scale: cannot read 'some'"),

@@ -9,13 +9,13 @@ import pytest
 
 from execution import progress
 from execution.progress import LiveProgress
-from probes.counters import cpu
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.exchange.progress import latest_progress, report_progress
 from results.records import PROGRESS_DOCUMENT, RunStatus
 from results.store.location import StoreLocation
 from results.store.store import Store
 from tests.support.stored_runs import begin
+from topologies.calibration import processor
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_what_is_done_and_what_was_sampled_is_told_while_a_cell_is_measured(stor
         running.update(1.5, "12 requests")
 
         def counters():
-            return {**cpu.read_counters(), "h1_a.a_to_b": 1000.0 * next(reader), "h1_a.b_to_a": 0.0}
+            return {**processor.read_counters(), "h1_a.a_to_b": 1000.0 * next(reader), "h1_a.b_to_a": 0.0}
 
         with Sampler(counters, 0.05) as sampler:
             sampler.log.links["h1_a"] = WatchedLink("h1-eth0:a-eth1", (10e6, None))

@@ -13,10 +13,20 @@ from flightpath.errors import MissingCapability
 from topologies import __main__ as command
 from topologies.doctor import check as checking
 from topologies.doctor import kernel_modules, report
-from topologies.doctor.check import Area, Check, CheckResult, Finding, State, examine, missing, ok, unknown
+from topologies.doctor.check import (
+    Area,
+    Check,
+    CheckResult,
+    Finding,
+    State,
+    examine,
+    missing,
+    ok,
+    try_commands,
+    unknown,
+)
 from topologies.doctor.checks import machine, privileges, tools, transport
 from topologies.doctor.examination import CHECKS, Examination, examine_machine
-from topologies.doctor.trial import try_commands
 from topologies.sandbox import sandbox
 
 MACHINE = {

@@ -4,7 +4,7 @@ import pytest
 
 from flightpath.errors import UsageError
 from topologies.links.spec import LinkSpec
-from topologies.mininet.scripts.tc_options import link_spec, take_shape
+from topologies.mininet.scripts.tc_options import check_rest, link_spec, take_shape
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,6 @@ def test_only_what_shapes_is_taken_from_an_interfaces_parameters():
 
     assert take_shape(params) == {"bw": 10, "use_htb": True}
     assert params == {"ip": "10.0.0.1/8", "mac": None, "own": 1}
+    check_rest(params)
+    with pytest.raises(UsageError, match=r"link: 'delai' is unknown\n  did you mean 'delay'\?"):
+        check_rest({**params, "delai": "5ms"})

@@ -13,9 +13,19 @@ import native
 from flightpath.commands import CommandFailed, end_and_close, require, run
 from flightpath.errors import MissingCapability
 from topologies.doctor import kernel_modules
-from topologies.doctor.check import Area, Finding, State, failed_call, missing, ok, register, unknown
+from topologies.doctor.check import (
+    COMMAND_TIMEOUT_S,
+    Area,
+    Finding,
+    State,
+    failed_call,
+    missing,
+    ok,
+    register,
+    try_commands,
+    unknown,
+)
 from topologies.doctor.checks.privileges import TUN
-from topologies.doctor.trial import COMMAND_TIMEOUT_S, try_commands
 from topologies.links import native_program
 from topologies.sandbox.sandbox import TEMPORARY
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from flightpath.command_line import INTERRUPTED
 from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MissingCapability
-from topologies.doctor.check import Area, Check, Finding, message_of, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_TIMEOUT_S
+from topologies.doctor.check import COMMAND_TIMEOUT_S, Area, Check, Finding, message_of, missing, ok, register, unknown
 from topologies.sandbox import sandbox
 
 _privilege_check = partial(register, Area.PRIVILEGES)

@@ -8,9 +8,8 @@ from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.project import SETUP_HINT
 from topologies.doctor import kernel_modules
-from topologies.doctor.check import Area, Finding, missing, ok, register
+from topologies.doctor.check import COMMAND_TIMEOUT_S, Area, Finding, missing, ok, register
 from topologies.doctor.checks.links import require_tun
-from topologies.doctor.trial import COMMAND_TIMEOUT_S
 
 _BRIDGE = "fp-bridge"
 _switch_check = partial(register, Area.SWITCHES, sandboxed=True)

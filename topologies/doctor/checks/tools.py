@@ -14,8 +14,7 @@ import native
 from flightpath.commands import postgresql_programs, require
 from flightpath.errors import MissingCapability
 from flightpath.project import IS_CHECKOUT, build_folder
-from topologies.doctor.check import Area, Finding, missing, ok, register
-from topologies.doctor.trial import COMMAND_TIMEOUT_S
+from topologies.doctor.check import COMMAND_TIMEOUT_S, Area, Finding, missing, ok, register
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~]?\w+)*|\b\d{8}\b")
 _NO_VERSION = "installed; it does not report a version"

@@ -16,8 +16,19 @@ from flightpath import libc
 from flightpath.commands import require, run
 from flightpath.processes import is_machine_root
 from topologies.doctor import kernel_modules
-from topologies.doctor.check import Area, Finding, State, failed_call, limited, missing, ok, register, unknown
-from topologies.doctor.trial import COMMAND_TIMEOUT_S, try_commands
+from topologies.doctor.check import (
+    COMMAND_TIMEOUT_S,
+    Area,
+    Finding,
+    State,
+    failed_call,
+    limited,
+    missing,
+    ok,
+    register,
+    try_commands,
+    unknown,
+)
 
 ALGORITHMS = (
     *("reno", "cubic", "bbr"),

@@ -10,7 +10,7 @@ from topologies.links.changes import Direction
 from topologies.links.emulated_link import EmulatedInterface, EmulatedLink
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.links.spec import LinkSpec
-from topologies.mininet.scripts.tc_options import link_spec, take_shape
+from topologies.mininet.scripts.tc_options import check_rest, link_spec, take_shape
 
 
 class ShapedInterface(EmulatedInterface):
@@ -39,6 +39,8 @@ class _ShapedLink(EmulatedLink):
         for specification, own in (("a_to_b", "params1"), ("b_to_a", "params2")):
             params[own] = dict(params.get(own) or {})
             params.setdefault(specification, link_spec({**shape, **take_shape(params[own])}))
+            check_rest(params[own])
+        check_rest(params)
         super().__init__(node1, node2, **params)
 
     def set_shape(self, interface: Intf, spec: LinkSpec) -> None:

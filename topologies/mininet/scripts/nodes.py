@@ -1,4 +1,4 @@
-"""Replacements for Mininet's switches, controllers and hosts in a script."""
+"""Replacements for Mininet's switches, controllers and hosts, in `mn` and in scripts."""
 
 import shutil
 from collections.abc import Sequence
@@ -11,16 +11,37 @@ from mininet.node import Controller, Host
 from flightpath.commands import run
 from flightpath.errors import MissingCapability, UsageError
 from flightpath.overrides import override
-from topologies.mininet.network import OUTSIDE_HINT, AutoSwitch
 from topologies.sandbox.kernel_settings import entry
 from topologies.testbed.applications import OskenController
+from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 
 NO_CPU_LIMIT_HINT = "leave CPULimitedHost and its tests out"
 """Hint for scripts with CPULimitedHost."""
 
+OUTSIDE_HINT = "nothing outside the sandbox can be reached: start what the network needs inside it"
+"""Hint for a controller or a network that is not in the sandbox."""
+
 _KERNEL = "kernel"
 _PORTS = (6653, 6633)
 """Ports of controllers: that of OpenFlow, and the one used before it was assigned."""
+
+
+class AutoSwitch(EmulatedSwitch):
+    """`--switch auto` or `ovs`: an Open vSwitch bridge on the kernel's datapath if it has one; `auto,datapath=user`."""
+
+    def __init__(self, name: str, datapath: str = "auto", **params: Any) -> None:
+        super().__init__(name, datapath=choose_datapath(datapath), **params)
+
+    @override
+    def dpctl(self, *args: str) -> str | None:
+        return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self, *args[1:])
+
+
+class KernelSwitch(AutoSwitch):
+    """`--switch ovsk`: an Open vSwitch bridge on the kernel's datapath."""
+
+    def __init__(self, name: str, datapath: str = "kernel", **params: Any) -> None:
+        super().__init__(name, datapath, **params)
 
 
 class ScriptSwitch(AutoSwitch):

@@ -49,6 +49,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath mn-run"
     parser = argparse.ArgumentParser(
         prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    words = "of all hosts (default cubic, whatever this machine's own is)"
+    parser.add_argument("--congestion-control", metavar="NAME", help=words)
     parser.add_argument("script", type=Path, help="Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="for the script")
     parser.set_defaults(run_command=_run)
@@ -59,11 +61,19 @@ def _run(options: argparse.Namespace) -> int:
     if not options.script.is_file():
         raise UsageError(f"there is no script {str(options.script)!r}", "give the path of a Python file")
     require_mininet()
-    from topologies.sandbox import sandbox  # not earlier: shell completion need not load it
+    # Not earlier: shell completion need not load them.
+    from topologies.mininet import congestion_control
+    from topologies.sandbox import sandbox
 
     words = [str(options.script), *options.arguments]
-    folder = options.script.resolve().parent
-    return sandbox.run_inside(lambda: _become_python(words), keep=[folder])
+    folder, requested = options.script.resolve().parent, options.congestion_control
+    congestion_control.provide(requested)
+
+    def start() -> int:
+        congestion_control.choose(requested)
+        return _become_python(words)
+
+    return sandbox.run_inside(start, keep=[folder])
 
 
 def _become_python(words: Sequence[str]) -> int:

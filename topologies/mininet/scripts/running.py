@@ -1,26 +1,27 @@
 """Execution of a script in its own Python, inside the sandbox."""
 
-import os
 import shlex
 import signal
 import sys
 import traceback
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 from mininet.net import Mininet
 
 from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.errors import FlightpathError
 from flightpath.launcher import python_module
-from topologies.mininet.scripts.network import OPENVSWITCH
+from topologies.mininet import congestion_control
+from topologies.mininet.certificates import print_certificate
+from topologies.mininet.network import OPENVSWITCH
+from topologies.mininet.runner import own_part
 from topologies.mininet.scripts.stand_ins import stand_in
 from topologies.sandbox import sandbox
 
 _SSHD_FOLDER = Path("/run/sshd")
 """Folder that sshd needs; a sandbox's /run is empty."""
 
-_PROGRAMS = sandbox.TEMPORARY / "bin"
 _REFERENCE_CONTROLLER = """\
 #!/bin/sh
 # The command of OpenFlow's reference controller, which distributions no longer have.
@@ -56,8 +57,10 @@ def _run(script: Path) -> int:
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        traceback.print_exception(type(error), error, _own_part(error, script))
+        traceback.print_exception(type(error), error, own_part(error, str(script)))
         return 1
+    finally:
+        print_certificate()
     return 0
 
 
@@ -65,30 +68,14 @@ def _prepare() -> None:
     sandbox.prepare_network()
     _SSHD_FOLDER.mkdir(mode=0o755, exist_ok=True)
     OPENVSWITCH.start()
-    _offer_reference_controller()
+    text = _REFERENCE_CONTROLLER.format(command=shlex.join(python_module("controllers.applications")))
+    congestion_control.offer_program("controller", text)
     Mininet.inited = True  # otherwise Mininet would raise limits of the whole machine, outside the sandbox
     stand_in()
     OPENVSWITCH.wait_ready()
-
-
-def _offer_reference_controller() -> None:
-    """Puts `controller` on PATH, for scripts that start it themselves."""
-    _PROGRAMS.mkdir(exist_ok=True)
-    program = _PROGRAMS / "controller"
-    program.write_text(_REFERENCE_CONTROLLER.format(command=shlex.join(python_module("controllers.applications"))))
-    program.chmod(0o755)
-    os.environ["PATH"] = f"{_PROGRAMS}:{os.environ['PATH']}"
 
 
 def _place(error: BaseException, script: Path) -> str:
     """Returns the line of the script that raised an error."""
     lines = [it.lineno for it in traceback.extract_tb(error.__traceback__) if it.filename == str(script)]
     return f"{script}:{lines[-1]}" if lines else str(script)
-
-
-def _own_part(error: BaseException, script: Path) -> TracebackType | None:
-    """Returns an error's traceback from the script on, as Python would print it."""
-    entry = error.__traceback__
-    while entry is not None and entry.tb_frame.f_code.co_filename != str(script):
-        entry = entry.tb_next
-    return entry

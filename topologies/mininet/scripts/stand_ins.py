@@ -10,16 +10,21 @@ from types import ModuleType
 from typing import Any
 
 from mininet import clean, cli, link, net, node, nodelib
+from mininet.log import info
 
 from topologies.mininet.cli import FlightpathCLI
-from topologies.mininet.command import nothing_to_clean
+from topologies.mininet.network import InteractiveNetwork
 from topologies.mininet.scripts import nodes
 from topologies.mininet.scripts.links import ShapedLink
-from topologies.mininet.scripts.network import ScriptNetwork
 from topologies.testbed.mininet_tc import CheckedTCIntf
 
 _BUILT_ON_THEM = ("mininet.topolib",)
 """Mininet's modules that import classes from the replaced ones: they are reloaded when a script imports them."""
+
+
+def nothing_to_clean() -> None:
+    """Replaces Mininet's clean-up, which ends all processes on the machine that look like Mininet's."""
+    info("*** Nothing to clean up: the kernel removes a sandbox with its last process\n")
 
 
 class NoCleanUp:
@@ -49,7 +54,7 @@ STAND_INS: dict[ModuleType, dict[str, Any]] = {
     node: {**_SWITCHES, **_CONTROLLERS, "CPULimitedHost": nodes.UnlimitedHost},
     nodelib: {"LinuxBridge": nodes.ScriptBridge, "NAT": nodes.ScriptNAT},
     link: _LINKS,
-    net: {**_SWITCHES, **_CONTROLLERS, "NAT": nodes.ScriptNAT, "Mininet": ScriptNetwork},
+    net: {**_SWITCHES, **_CONTROLLERS, "NAT": nodes.ScriptNAT, "Mininet": InteractiveNetwork},
     cli: {"CLI": FlightpathCLI},
     clean: {"cleanup": nothing_to_clean, "Cleanup": NoCleanUp},
 }

@@ -2,9 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
+from mininet.link import Intf, Link
+from mininet.log import warn
+
 from flightpath.errors import UsageError
+from flightpath.suggestions import nearest
 from topologies.links.spec import LINK_KEYS, LinkSpec
 from topologies.links.texts import mininet_units
 
@@ -16,15 +21,33 @@ _NOT_EMULATED = {
     "enable_red": "random early detection",
     "speedup": "another rate at the switch's end",
 }
+_ONLY_HERE = ("cls", "spec", "a_to_b", "b_to_a", "seed", "wait")
+_OF_INTERFACES = (*signature(Intf.__init__).parameters, *signature(Intf.config).parameters)
+_OTHERS = frozenset((*signature(Link.__init__).parameters, *_OF_INTERFACES, *_ONLY_HERE))
 _TC_ONLY = {*HOW_MININET_SHAPES, *_NOT_EMULATED, "latency_ms", "max_queue_size"}
+TC_KEYS = LINK_KEYS | _TC_ONLY
+"""Names of all options of a shaped link, Mininet's and ours."""
+
 _TIMES = ("delay", "jitter")
 _TC_TIME = re.compile(r"(?P<number>[0-9.]+) *(?P<unit>s|ms|us)?(ec|ecs)?")
 
 
 def take_shape(params: dict[str, Any]) -> dict[str, Any]:
     """Removes the options that shape packets from the parameters of a link or an interface, and returns them."""
-    keys = [key for key in params if key in _TC_ONLY or key in LINK_KEYS]
+    keys = [key for key in params if key in TC_KEYS]
     return {key: value for key in keys if (value := params.pop(key)) is not None}
+
+
+def check_rest(params: Mapping[str, Any]) -> None:
+    """Checks what `take_shape` leaves of a link's parameters, which Mininet would ignore without a word.
+
+    Raises:
+        UsageError: a name is a misspelt option. One that resembles none may be for the script's own use: a warning.
+    """
+    for key in params.keys() - _OTHERS:
+        if near := nearest(key, TC_KEYS):
+            raise UsageError(f"link: {key!r} is unknown", f"did you mean {near!r}?")
+        warn(f"*** link: {key!r} is unknown, and has no effect\n")
 
 
 def link_spec(shape: Mapping[str, Any]) -> LinkSpec:
