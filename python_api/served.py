@@ -134,7 +134,7 @@ class ServedNetwork:
         with (
             self._between(source, target, port) as (here, there, address),
             self._space() as folder,
-            Iperf3Server(there, folder, mptcp=probe.mptcp),
+            Iperf3Server(there, folder, interval_s=probe.interval_s, mptcp=probe.mptcp),
             self._watched().recording_congestion_control(source),
         ):
             return probe.run(here, address, watch=self._check)

@@ -3,7 +3,7 @@
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class Iperf3(Probe):
             iperf3 3.12 counts the losses of that time.
         reverse: the server sends.
         mptcp: use MPTCP (`mptcpize`).
-        interval_s: interval of the series.
+        interval_s: interval of the series; that of the server (`Iperf3Server`) should be the same.
         window: socket buffer, as iperf3 reads it (`64K`); sized by the kernel by default.
         mss_bytes: TCP's maximum segment size; that of the path by default.
         udp_bps: send UDP datagrams at this rate instead, in all streams together.
@@ -63,7 +63,7 @@ class Iperf3(Probe):
             Metrics `goodput` (bit/s, payload, as the receiver counts it), `cpu_sender` and `cpu_receiver` (% of a core,
             iperf3's processes with the kernel's work for them); for TCP `retransmissions` (1), and `rtt` (ms, mean of
             the smoothed round trip) if the client sends and MPTCP is not used; for UDP `lost` (%) and `jitter` (ms).
-            Series `goodput` (bit/s, as the client counts it).
+            Series `goodput` (bit/s, as the receiver counts it: a sender counts what fits into its socket's buffer).
         """
         deadline = time.monotonic() + _BUSY_S
         while True:
@@ -101,7 +101,7 @@ class Iperf3(Probe):
         }
         words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
         flags = [*(["--reverse"] if self.reverse else []), *(["--udp"] if self.udp_bps is not None else [])]
-        return [*over_mptcp(self.mptcp), *_patiently(), "iperf3", "--json", *words, *flags]
+        return [*over_mptcp(self.mptcp), *_patiently(), "iperf3", "--json", "--get-server-output", *words, *flags]
 
     def _measurement(self, report: Mapping[str, Any]) -> Measurement:
         end = report["end"]
@@ -120,10 +120,25 @@ class Iperf3(Probe):
         else:
             metrics["lost"] = Metric(end["sum"]["lost_percent"], "%")
             metrics["jitter"] = Metric(end["sum"]["jitter_ms"], "ms")
-        intervals = [interval["sum"] for interval in report["intervals"] if not interval["sum"].get("omitted")]
+        intervals = self._measured_intervals((report if self.reverse else report["server_output_json"])["intervals"])
         times, rates = (tuple(interval[key] for interval in intervals) for key in ("start", "bits_per_second"))
         facts = {"iperf3": report["start"].get("version", ""), "mss_bytes": report["start"].get("tcp_mss_default")}
         return Measurement(metrics, {"goodput": Series("bit/s", times, rates)}, facts)
+
+    def _measured_intervals(self, intervals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Returns the sums of a receiver's intervals, without the warm-up and without the rest at the end.
+
+        The warm-up's last interval is not marked as omitted if iperf3 prints it at the moment at which the warm-up
+        ends; it is recognised by the times, which begin again after it.
+        """
+        measured: list[Mapping[str, Any]] = []
+        for interval in (each["sum"] for each in intervals):
+            if measured and interval["start"] <= measured[-1]["start"]:
+                measured.clear()
+            if not interval.get("omitted"):
+                measured.append(interval)
+        whole = [interval for interval in measured if interval["seconds"] >= self.interval_s / 2]
+        return whole or measured
 
 
 def _patiently() -> list[str]:
