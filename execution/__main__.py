@@ -31,7 +31,7 @@ figures as a fast one. It needs no root.
 The command sees all files of this machine and runs as root of the guest. What it writes vanishes with the guest, except
 in the folder of --results. The guest has one processor and no network to the outside. For example:
 
-  flightpath machines run --results results/runs -- python3 -m scenarios.mptcp_load
+  flightpath machines run --results results/runs -- flightpath run mptcp_load
   flightpath machines run --interactive -- mn --custom topologies/mn.py --topo dtn_pair
 
 A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF

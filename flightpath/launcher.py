@@ -1,4 +1,4 @@
-"""Choice of the interpreter: `python3 -m scenarios.NAME` works with any Python, and switches to the project's own."""
+"""Choice of the interpreter: `flightpath run NAME` works with any Python, and switches to the project's own."""
 
 import os
 import sys

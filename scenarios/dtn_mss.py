@@ -46,8 +46,8 @@ class DtnMss(DtnTransfer):
     connections add up: six streams with an MTU of 1500 should then equal one with 9000. Without loss neither should
     matter.
 
-      python -m scenarios.dtn_mss
-      python -m scenarios.dtn_mss --loss 0,0.05% --congestion-control reno
+      flightpath run dtn_mss
+      flightpath run dtn_mss --loss 0,0.05% --congestion-control reno
     """
 
     name = "dtn_mss"

@@ -1,4 +1,4 @@
-"""The commands of `python -m results`."""
+"""The commands of `flightpath results`."""
 
 import argparse
 import sys

@@ -64,7 +64,7 @@ class CommandRequest:
 def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentParser:
     """Makes the parser of a scenario's options; `prog` is what the user typed to get here."""
     parser = argparse.ArgumentParser(
-        prog=prog or f"python -m scenarios.{scenario.name}",
+        prog=prog or f"flightpath run {scenario.name}",
         description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "

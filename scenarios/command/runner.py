@@ -165,7 +165,7 @@ def _print_result(
         if path.suffix == ".png":
             shown = path.relative_to(here) if path.is_relative_to(here) else path
             console.print(f"figure: {shown}", soft_wrap=True)
-    console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
+    console.print(f"run: {run_id} (flightpath results show {run_id})", soft_wrap=True)
 
 
 def _dry_run(request: RunRequest) -> int:

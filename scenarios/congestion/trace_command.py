@@ -1,4 +1,4 @@
-"""The options of `python -m congestion trace`; the libraries that it needs are loaded when it runs."""
+"""The options of `flightpath congestion trace`; the libraries that it needs are loaded when it runs."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

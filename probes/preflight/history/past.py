@@ -128,7 +128,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
     run_id = store.resolve(run)
     runs = store.history(RunQuery(SCENARIO, run_id=run_id), _METRICS)
     if not runs:
-        raise UsageError(f"{run_id} is not a measurement of preflight", "`python -m results show` shows other runs")
+        raise UsageError(f"{run_id} is not a measurement of preflight", "`flightpath results show` shows other runs")
     return PastMeasurement.of(runs[0])
 
 

@@ -1,6 +1,6 @@
 """Recording of measurements in the results store, and reading them back whole.
 
-A measurement is a run of the scenario `preflight`, and each iteration a cell of it, so `python -m results` shows it as
+A measurement is a run of the scenario `preflight`, and each iteration a cell of it, so `flightpath results` shows it as
 well. The run's plan has the far end and the whole configuration; the document `preflight.json` is the whole
 measurement without loss.
 """

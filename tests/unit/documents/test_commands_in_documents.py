@@ -84,6 +84,15 @@ def test_the_commands_of_flightpath_exist():
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_command_is_advised_that_works_in_a_checkout_alone():
+    floors = "|".join({module.partition(".")[0] for module in MODULES})
+    internal = r"probes\.[jt]|scenarios\.reproduction|controllers\.app|topologies\.mininet|flightpath\.calls"
+    advised = re.compile(rf"python3? -m (?!{internal})({floors})\b.*")
+    sources = [file for floor in floors.split("|") for file in (PROJECT / floor).rglob("*.py")]
+    assert len(sources) > 300
+    assert not [(str(file), found[0]) for file in sources if (found := advised.search(file.read_text()))]
+
+
 def test_the_targets_of_make_exist():
     targets = set(re.findall(r"^([a-z_-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
     asked = {(name, word) for name, words in shown("make") for word in words[1:] if re.fullmatch(r"[a-z_-]+", word)}

@@ -1,4 +1,4 @@
-"""What `python -m results` prints and writes, from the store alone."""
+"""What `flightpath results` prints and writes, from the store alone."""
 
 import base64
 import hashlib
