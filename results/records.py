@@ -197,11 +197,19 @@ class RunRecord:
         """Factor on the scenario's bandwidths and loads, from the plan."""
         return _scale(self.setting("scale"))
 
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Fields of the plan that shape a measurement; the others choose the cells, their order and what is shown."""
+        return {name: value for name, value in self.plan.items() if name not in _SELECTION}
+
     def setting(self, name: str) -> Any:
         """Returns a field or setting of the plan; None if it has neither. In version 0.1.0 the clock was a setting."""
         settings = self.plan.get("settings")
         stored = self.plan.get(name)
         return settings.get(name) if stored is None and isinstance(settings, Mapping) else stored
+
+
+_SELECTION = ("form", "axes", "repeat", "seed", "only", "headlines", "question")
 
 
 def _clock(stored: object) -> Clock:

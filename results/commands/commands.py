@@ -277,5 +277,5 @@ def _history(store: Store, options: argparse.Namespace) -> list[Run]:
     record = store.run(options.runs[0])
     earlier = store.finished_before(record, options.history)
     if not earlier:
-        raise UsageError(f"no run of {record.scenario} was finished before {record.run_id}")
+        raise UsageError(f"no run of {record.scenario} with the same plan was finished before {record.run_id}")
     return [(past, store.cells(past.run_id, series=False)) for past in earlier]
