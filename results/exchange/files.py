@@ -6,6 +6,7 @@ import functools
 import io
 import json
 import os
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -31,7 +32,7 @@ _NOT_AN_EXPORT = (
 """Exceptions of readers for a file that is damaged or not an export."""
 
 _MANIFEST = "manifest.json"
-_PARQUET_HINT = ".venv/bin/pip install -e '.[parquet]'"
+_PARQUET_HINT = f"{sys.executable} -m pip install 'pyarrow>=16'"
 
 
 def write_export(export: Export, target: Path, kind: str) -> None:
