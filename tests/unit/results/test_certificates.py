@@ -40,6 +40,14 @@ FACTS = {
 }
 
 
+def test_printed_it_is_one_paragraph_and_the_evidence_is_there_on_request():
+    found = {**FACTS, "links": dict.fromkeys("ab"), "load_s": 4.17, "clock": "virtual"}
+    degraded = Certificate(Verdict.DEGRADED, ("too little idle time", "a link was late"), found)
+    assert str(degraded) == "degraded: too little idle time; a link was late (virtual clock, 2 links, 4.2 s of load)"
+    assert len(repr(degraded)) < 150 and degraded.found["links_before_load"]
+    assert str(Certificate(Verdict.FAITHFUL)) == "faithful: links and machine did what was asked (real clock)"
+
+
 def certified(facts, *reasons):
     return replace(cell("tcp", 500.0), certificate=Certificate(Verdict.DEGRADED, reasons, facts))
 
