@@ -73,7 +73,7 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) ->
         return round(_HEIGHT - _BOTTOM - (value - low) / span * (_HEIGHT - _BOTTOM - _TOP), 1)
 
     plans = _plans([record for record, _, _ in estimates])
-    step = (_WIDTH - _LEFT - 20) / max(1, len(estimates) - 1)
+    step = (_WIDTH - _LEFT - 28) / max(1, len(estimates) - 1)
     dots = [
         {
             "run_id": record.run_id,
@@ -110,7 +110,7 @@ def _plans(records: Sequence[RunRecord]) -> dict[str, tuple[str, str]]:
     return {
         conditions: (
             letters[number % len(letters)] * (1 + number // len(letters)),
-            ", ".join(f"{each.name.removeprefix('settings.')}={each.values[number]}" for each in found),
+            "; ".join(f"{each.name.removeprefix('settings.')}={each.values[number]}" for each in found),
         )
         for number, conditions in enumerate(first)
     }

@@ -68,7 +68,7 @@ def test_a_chart_of_the_history_has_a_line_for_each_plan(store):
     chart = trends(store, "mptcp_load", "run_time", "", 10)[0]
     assert [(dot["run_id"], dot["plan"]) for dot in chart["dots"]] == list(zip(runs, "abaab", strict=True))
     assert [len(line["points"].split()) for line in chart["lines"]] == [3, 2]
-    assert chart["plans"] == [("a", "threads=4000, link=-"), ("b", "threads=50, link=<1Mbit>")]
+    assert chart["plans"] == [("a", "threads=4000; link=-"), ("b", "threads=50; link=<1Mbit>")]
     (alone,) = trends(store, "mptcp_load", "run_time", "", 1)[0]["lines"]
     assert len(alone["points"].split()) == 1
 
