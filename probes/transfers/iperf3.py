@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import native
@@ -120,25 +121,24 @@ class Iperf3(Probe):
         else:
             metrics["lost"] = Metric(end["sum"]["lost_percent"], "%")
             metrics["jitter"] = Metric(end["sum"]["jitter_ms"], "ms")
-        intervals = self._measured_intervals((report if self.reverse else report["server_output_json"])["intervals"])
-        times, rates = (tuple(interval[key] for interval in intervals) for key in ("start", "bits_per_second"))
+        goodput = self._series((report if self.reverse else report["server_output_json"])["intervals"])
         facts = {"iperf3": report["start"].get("version", ""), "mss_bytes": report["start"].get("tcp_mss_default")}
-        return Measurement(metrics, {"goodput": Series("bit/s", times, rates)}, facts)
+        return Measurement(metrics, {"goodput": goodput}, facts)
 
-    def _measured_intervals(self, intervals: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Returns the sums of a receiver's intervals, without the warm-up and without the rest at the end.
+    def _series(self, intervals: Sequence[Mapping[str, Any]]) -> Series:
+        """Returns the goodput in a receiver's intervals, without the warm-up and without the rest at the end.
 
-        The warm-up's last interval is not marked as omitted if iperf3 prints it at the moment at which the warm-up
-        ends; it is recognised by the times, which begin again after it.
+        If the warm-up ends at the moment at which an interval should, iperf3 gives the next one the start of that
+        interval, on a clock that has begun again, and its time. So each begins here where the one before it ended.
         """
-        measured: list[Mapping[str, Any]] = []
-        for interval in (each["sum"] for each in intervals):
-            if measured and interval["start"] <= measured[-1]["start"]:
-                measured.clear()
-            if not interval.get("omitted"):
-                measured.append(interval)
-        whole = [interval for interval in measured if interval["seconds"] >= self.interval_s / 2]
-        return whole or measured
+        sums = [interval["sum"] for interval in intervals if not interval["sum"].get("omitted")]
+        spans = list(pairwise([0.0, *(each["end"] for each in sums)]))
+        rates = [
+            (begin, 8 * each["bytes"] / (end - begin))
+            for each, (begin, end) in zip(sums, spans, strict=True)
+            if end - begin >= self.interval_s / 2
+        ]
+        return Series("bit/s", tuple(begin for begin, _ in rates), tuple(rate for _, rate in rates))
 
 
 def _patiently() -> list[str]:
