@@ -54,7 +54,9 @@ class FlightpathCLI(CLI):
 
     @override
     def onecmd(self, line: str) -> bool | str | None:
-        """Runs one command; prints an error of ours in one line, after which the CLI continues."""
+        """Runs one command, if it is no comment; prints an error of ours in one line, after which the CLI continues."""
+        if line.lstrip().startswith("#"):
+            return None
         try:
             return super().onecmd(line)
         except FlightpathError as problem:
