@@ -93,11 +93,12 @@ class PreflightLab(Lab):
         start = "what does TCP do in its first round trips, and which share of your small transfer is that?"
         is_like_large = Limits(87, 113, start, start)
         small = between("throughput of the small transfer", ratio, "% of the large one's", is_like_large, points=2)
-        yield counting_beside(small, size)
-        yield small
         window = "the sender waits for the receiver's window: how large must the buffers be, all together?"
         limits = Limits(0.85 * PAYLOAD_SHARE * mbit, mbit, too_low=window)
-        yield between("throughput of the large transfer", values.get("large_mbit"), "Mbit/s", limits, points=2)
+        large = between("throughput of the large transfer", values.get("large_mbit"), "Mbit/s", limits, points=2)
+        yield counting_beside(small, size)
+        yield counting_beside(large, small)
+        yield large
 
 
 def _chosen(work: Work, parameters: Parameters) -> dict[str, float]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
 from flightpath.units import format_bytes, parse_span
 from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
@@ -54,6 +55,7 @@ class PastMeasurement:
     status: RunStatus
     route: str
     metrics: Mapping[str, float]
+    profile: str = ""
 
     @property
     def goodput_bps(self) -> float | None:
@@ -93,6 +95,7 @@ class PastMeasurement:
             metrics={
                 name: statistics.median(cell.metrics[name] for cell in used if name in cell.metrics) for name in names
             },
+            profile=str(plan.get("profile", "")),
         )
 
 
@@ -117,6 +120,25 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
             f"measured were: {', '.join(hosts[:20])}" if hosts else "measure it first: preflight [USER@]HOST",
         )
     return pasts
+
+
+def load_profile(store: Store, host: str, profile: str, last: int) -> list[PastMeasurement]:
+    """Returns the newest stored measurements of a far end: those of a profile, or all if its name is empty.
+
+    Raises:
+        UsageError: there are none (names the profiles that there are).
+    """
+    if not profile:
+        return load(store, host, last)
+    pasts = load(store, host)
+    if named := [past for past in pasts if past.profile == profile]:
+        return named[-last:]
+    known = sorted({past.profile for past in pasts if past.profile})
+    name = host_name(host)
+    raise UsageError(
+        f"{name} has no profile {profile!r}",
+        did_you_mean(profile, known) if known else f"make it: preflight {name} --profile {profile}",
+    )
 
 
 def load_one(store: Store, run: str) -> PastMeasurement:

@@ -84,6 +84,7 @@ def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(labs, tmp_path):
 
 
 @pytest.mark.starts_kernels
+@pytest.mark.timeout(600)
 def test_a_loop_without_an_end_is_called_one(tmp_path):
     """Virtual time cannot advance while it runs, so no limit on that clock ends it."""
     require_uml_kernel()
