@@ -73,7 +73,7 @@ class DtnBottleneck(DtnTransfer):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--delay", "one-way delay of the bottleneck", "15ms"),
+        Setting("--delay", "one-way delay of the bottleneck", "15ms", metavar="TIME"),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (

@@ -60,8 +60,8 @@ class DtnMss(DtnTransfer):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--bandwidth", "bandwidth of the path", "500Mbit"),
-        Setting("--delay", "one-way delay of the path", "15ms"),
+        Setting("--bandwidth", "bandwidth of the path", "500Mbit", metavar="RATE"),
+        Setting("--delay", "one-way delay of the path", "15ms", metavar="TIME"),
         Setting("--seconds", "length of each transfer", 6),
     )
     figures = Figures(

@@ -41,7 +41,7 @@ def _duration(option: str, what: str, quick: str, full: str | None = None, least
             raise UsageError(f"{option}: {text!r} is less than {1e3 * least_s:g}ms")
         return seconds
 
-    return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
+    return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", "TIME", read)
 
 
 _THREADS = Setting("--threads", "maximum number of students", 500, 4000, metavar="N", read=at_least("--threads", 1))

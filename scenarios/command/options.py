@@ -21,6 +21,7 @@ from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.testbed.openvswitch import DATAPATHS
 
 AUTO = "auto"
+_METAVARS = {int: "N", float: "NUMBER", str: "TEXT"}
 _FORMER_EXECUTORS = {"lab": "uml"}
 """Names of executors in version 0.1.0, which are accepted for a version longer."""
 
@@ -241,7 +242,7 @@ def _add_parameter(group: argparse._ArgumentGroup, parameter: Axis | Setting | F
                 parameter.option,
                 action=ListOption if parameter.metavar == LIST else "store",
                 type=type(parameter.quick),
-                metavar=parameter.metavar,
+                metavar=parameter.metavar or _METAVARS[type(parameter.quick)],
                 help=_help(parameter.help, texts),
             )
         case Factor():

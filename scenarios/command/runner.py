@@ -23,6 +23,7 @@ from flightpath.completion import parse
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
+from flightpath.units import counted
 from results.exchange.progress import report_progress
 from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
@@ -181,7 +182,7 @@ def _print_plan(scenario: Scenario, plan: Plan) -> int:
     estimates = {cell.label: scenario.estimate_s(cell, plan) for cell in plan.cells()}
     for label, seconds in estimates.items():
         print(f"{label}  about {seconds:.0f} s")
-    print(f"{len(estimates)} cells, about {sum(estimates.values()) / 60:.1f} min")
+    print(f"{counted(len(estimates), 'cell')}, about {sum(estimates.values()) / 60:.1f} min")
     return 0
 
 

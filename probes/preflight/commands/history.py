@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from flightpath.terminal import plain, print_table
-from flightpath.units import format_rate
+from flightpath.units import counted, format_rate
 from probes.preflight.commands.common import add_profile_option, count, open_store, query_parser, show
 from probes.preflight.history.past import PastMeasurement, describe, host_name, load_profile
 from probes.preflight.history.recording import SCENARIO, route_changed
@@ -74,7 +74,7 @@ def _as_json(host: str, pasts: Sequence[PastMeasurement]) -> dict[str, Any]:
 
 
 def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stored: int) -> None:
-    shown = f"{len(pasts)} measurement" + ("" if len(pasts) == 1 else "s")
+    shown = counted(len(pasts), "measurement")
     caption = shown if stored <= len(pasts) else f"the newest {shown} of {stored}; --last N shows more"
     goodput = Column("goodput", justify="right")
     headings = ("when", "configuration", goodput, "lowest to highest", "verdict", "route", "run")
@@ -109,4 +109,4 @@ def _route_text(before: str, route: str) -> Text:
         return Text("-")
     if before and route_changed(before, route):
         return Text("changed", style="yellow")
-    return Text("same" if before else f"{route.count(' > ') + 1} hops")
+    return Text("same" if before else counted(route.count(" > ") + 1, "hop"))

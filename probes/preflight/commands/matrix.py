@@ -17,7 +17,7 @@ from rich.text import Text
 from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
-from flightpath.units import format_rate, format_span
+from flightpath.units import counted, format_rate, format_span
 from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, show
 from probes.preflight.history.past import comparable, load
 from probes.preflight.history.recording import Recording, default_folder
@@ -234,7 +234,7 @@ def _summary(results: Sequence[Measured]) -> str:
         "limited by a machine": sum(each.result is not None and not each.is_trusted for each in results),
     }
     parts = [f"{count} {what}" for what, count in counts.items() if count]
-    return f"{len(results)} path{'' if len(results) == 1 else 's'}: {', '.join(parts)}"
+    return f"{counted(len(results), 'path')}: {', '.join(parts)}"
 
 
 def _print(

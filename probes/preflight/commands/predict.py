@@ -11,7 +11,16 @@ from rich.table import Table
 
 from flightpath.errors import UntrustworthyResult, UsageError
 from flightpath.terminal import plain, print_table
-from flightpath.units import format_bytes, format_duration, format_rate, format_span, parse_bytes, parse_span
+from flightpath.units import (
+    counted,
+    format_bytes,
+    format_duration,
+    format_rate,
+    format_span,
+    parse_bytes,
+    parse_span,
+    spaced,
+)
 from probes.preflight.commands.common import (
     MAX_MEASUREMENTS,
     add_profile_option,
@@ -137,7 +146,7 @@ def _back_tests(history: _History) -> dict[str, BackTest]:
 def _too_small(history: _History, wanted: int) -> UntrustworthyResult:
     count = len(history.pasts)
     return UntrustworthyResult(
-        f"the history of {history.host} is too small: {count} comparable measurement{'' if count == 1 else 's'}, "
+        f"the history of {history.host} is too small: {counted(count, 'comparable measurement')}, "
         f"{wanted} are needed ({describe(history.pasts[-1].configuration)})",
         f"measure more often: preflight check {history.host} --measure",
     )
@@ -159,7 +168,9 @@ def _print(console: Console, history: _History, expected: Mapping[str, Predictio
     if size_bytes:
         seconds, least, most = _seconds(expected["goodput"], size_bytes)
         table.add_row(
-            f"{format_bytes(size_bytes)} take", format_span(seconds), f"{format_span(least)} to {format_span(most)}"
+            f"time for {spaced(format_bytes(size_bytes))}",
+            spaced(format_span(seconds)),
+            f"{spaced(format_span(least))} to {spaced(format_span(most))}",
         )
     for name, each in expected.items():
         interval = f"{_text(name, each.low or each.value)} to {_text(name, each.high or each.value)}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from flightpath.units import format_bytes, parse_span
+from flightpath.units import counted, format_bytes, parse_span
 from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import NO_INFLUENCE
@@ -175,8 +175,7 @@ def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[Pa
 
 def describe(configuration: Mapping[str, Any]) -> str:
     """Returns a configuration in a few words: direction, streams, and what differs from the default."""
-    streams = configuration.get("streams", 1)
-    words = [str(configuration.get("direction", "?")), f"{streams} stream" + ("" if streams == 1 else "s")]
+    words = [str(configuration.get("direction", "?")), counted(configuration.get("streams", 1), "stream")]
     for name, value in unusual(configuration).items():
         words.append(_label(name) if value is True else f"{_label(name)} {_value_text(name, value)}")
     return ", ".join(words)

@@ -140,3 +140,16 @@ def test_options_that_take_lists_add_up():
     assert {"--capture", "--loads", "--algorithms", "--metrics"} <= seen
     options = parser_of(catalogue.find("mptcp_load")).parse_args(["--capture", "h1-eth0,h2", "--capture", "h1-eth1"])
     assert options.capture == "h1-eth0,h2,h1-eth1"
+
+
+def test_no_option_is_explained_by_its_own_name():
+    """`--pace PACE` tells nobody that a time is wanted."""
+    kinds = {"EVENT", "FILE", "N", "PORT", "RATE", "SIZE", "TIME", "USER"}
+    of_preflight = [
+        (name, reference.parser_behind(["preflight", *name])) for name in ([], *reference.subcommands("preflight"))
+    ]
+    for name, parser in [*every_parser(), *of_preflight]:
+        for action in (action for action in parser._actions if action.option_strings and action.nargs != 0):
+            shown = action.metavar or ("N" if action.choices else action.dest.upper())
+            own = [option.lstrip("-").upper().replace("-", "_") for option in action.option_strings]
+            assert shown in kinds or shown not in own, f"{name}: {action.option_strings[-1]} {shown}"

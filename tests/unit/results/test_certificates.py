@@ -66,8 +66,8 @@ def test_a_link_shows_what_was_found_beside_what_was_asked_for():
 
     assert (row.name, row.requested) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
     assert row.rate == "49.9Mbit (-0.20%)"
-    assert row.delay == "5.04 of 5.00 ms"
-    assert row.rtt == "10.08 of 10.00 ms"
+    assert row.delay == "5.04 ms (5 requested)"
+    assert row.rtt == "10.08 ms (10 requested)"
     assert row.drops == "7 queue, 2 loss"
     assert row.lateness == "0.02 / 1.50 / 9.00 ms"
     assert row.late_bins == (0.75, 0.0, 0.0, 0.0, 0.25, 0.0)
