@@ -62,7 +62,7 @@ def is_completing() -> bool:
 
 
 def take_word(among: Collection[str] | None = None) -> str | None:
-    """Takes the next word as a part of the program's name; returns None if it is not complete, or not `among` some."""
+    """Takes the next word as a part of the program's name; returns None if it is not complete, or not in `among`."""
     words, skipped = _words(), _skipped()
     if len(words) <= skipped or (among is not None and words[skipped] not in among):
         return None

@@ -47,6 +47,10 @@ exit codes: 0 all measured, and none worse than before, 1 a path is worse or cou
 machine lacks something, 4 a figure is not the path's (its machine was the limit), 130 interrupted
 """
 _SETTINGS = {name: option for name, option in TRANSFER.items() if name not in ("direction", "sink")}
+_LEGEND = (
+    "goodput, and its change against what the path usually gives; * a machine was the limit, not the path; "
+    "failed: not measured, for the reason below"
+)
 _COLOURS = {Standing.BELOW: "red", Standing.ABOVE: "green"}
 
 
@@ -217,6 +221,7 @@ def _drawn(
         targets,
         title="Goodput between sites",
         badge=visible(_summary(results)),
+        legend=f"{_LEGEND.partition('; failed')[0]}; the darker a cell, the slower",
         verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
     )
     name = target.stem if target.suffix in (".png", ".svg") else target.name
@@ -246,6 +251,7 @@ def _print(
         row = (by_pair.get(Pair(a, b)) for b in targets)
         table.add_row(visible(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
     console.print(table)
+    print_line(console, _LEGEND, "italic")
     print_line(console, _summary(results))
     for each in results:
         if each.is_worse and each.judgement and each.judgement.usual_bps:
