@@ -79,12 +79,14 @@ class SwitchLab(Lab):
             between(f"throughput between {pair}", values.get(f"{name}_mbit"), "Mbit/s", limits)
             for name, pair in (("first", f"h1 and {parameters['first']}"), ("second", f"h2 and {parameters['second']}"))
         )
-        yield from (counting_beside(first, pairs), first, second)
+        some = Limits(0.1, mbit * 1.02, too_low=rules)
+        forwards = between("forwarding without the controller", values.get("first_mbit"), "Mbit/s", some)
+        yield from (counting_beside(forwards, pairs), first, second)
         path = "frames of a pair are on the other core switch: a rule can match the port by which a frame came in"
         yield between("packets on the right core switch", values.get("right"), "%", Limits(95, 100, path), points=2)
         flooded = "frames come to hosts that they are not for: was the receiver's port known when the rule was made?"
         stray = between("packets at hosts that they are not for", values.get("stray"), "%", Limits(0, 5, "", flooded))
-        yield counting_beside(first, stray)
+        yield counting_beside(forwards, stray)
 
 
 def _reached(network: Trial) -> int:
