@@ -1,4 +1,4 @@
-"""The command `python -m congestion`: lists, loads and checks congestion controls."""
+"""The command `flightpath congestion`: lists, loads and checks congestion controls."""
 
 import argparse
 import json
@@ -22,16 +22,16 @@ An experiment loads what it needs, and unloads it when it ends. `load` keeps an 
 ordinary user can use it. NAME is an algorithm's name or a C file of your own: see congestion/README.md."""
 _EPILOG = """\
 examples:
-  python3 -m congestion list
-  sudo python3 -m congestion trace vegas --link 20Mbit,20ms,1bdp
-  sudo python3 -m congestion check mine.bpf.c
+  flightpath congestion list
+  sudo flightpath congestion trace vegas --link 20Mbit,20ms,1bdp
+  sudo flightpath congestion check mine.bpf.c
 
 exit codes: 0 done, 2 usage (also: the program does not compile, or the kernel refuses it), 3 the machine lacks
 something, or the user the right, 4 the result is not trustworthy, 130 interrupted
 """
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m congestion") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath congestion") -> int:
     """Runs one command, and returns its exit code; results go to stdout, everything else to stderr."""
     return run_command(_parser(prog), arguments)
 
@@ -95,7 +95,7 @@ def _unload(options: argparse.Namespace) -> int:
     for name in map(congestion.name_of, options.names):
         connection = registry.connect(name)
         if connection is None:
-            raise UsageError(f"{name} was not loaded by Flightpath, or not by this user", "python3 -m congestion list")
+            raise UsageError(f"{name} was not loaded by Flightpath, or not by this user", "flightpath congestion list")
         with connection:
             registry.ask(connection, "release")
             users = registry.ask(connection, "who")

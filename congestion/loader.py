@@ -134,7 +134,7 @@ def _no_rights(stderr: str) -> MissingCapability:
     lines = stderr.strip().splitlines()
     return MissingCapability(
         f"BPF programs cannot be loaded here: {lines[-1] if lines else 'no reason given'}",
-        "run it with sudo (a user namespace's root is not enough), or once: sudo python3 -m congestion load NAME",
+        "run it with sudo (a user namespace's root is not enough), or once: sudo flightpath congestion load NAME",
     )
 
 

@@ -153,7 +153,7 @@ def _from_file(algorithm: str, name_prefix: str) -> Algorithm:
             connection.close()
             raise UsageError(
                 f"congestion control {source.name}: another version of {name!r} is loaded and in use (by: {users})",
-                f"wait until that ends, or: sudo python3 -m congestion unload {name}",
+                f"wait until that ends, or: sudo flightpath congestion unload {name}",
             )
         if name in available():
             raise UsageError(
@@ -169,7 +169,7 @@ def _without_root(name: str) -> Algorithm:
     if name in sources.shipped():
         raise MissingCapability(
             f"this kernel has no congestion control {name!r}, and only root may load it",
-            f"run it with sudo, or load it once: sudo python3 -m congestion load {name}",
+            f"run it with sudo, or load it once: sudo flightpath congestion load {name}",
         )
     raise unknown(name)
 

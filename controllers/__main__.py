@@ -1,4 +1,4 @@
-"""`python -m controllers`: runs the controller of a described network in a process of its own."""
+"""`flightpath controller`: runs the controller of a described network in a process of its own."""
 
 import argparse
 import gc
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_LISTEN = "127.0.0.1:6653"
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m controllers") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath controller") -> int:
     """Runs a command and returns the exit code.
 
     `show` prints what a running controller steers. Otherwise a controller runs until it receives a signal or its parent
@@ -90,7 +90,7 @@ class _Parser(argparse.ArgumentParser):
             prog=prog,
             description="OpenFlow 1.3 controller of an emulated network: installs all forwarding rules when a switch "
             "connects, then prints `switch NAME ready: N rules`. Ends with the process that started it. "
-            "`python -m controllers show` shows what a running controller steers.",
+            "`flightpath controller show` shows what a running controller steers.",
         )
         self.add_argument("--network", type=Path, required=True, metavar="FILE", help="JSON description of the network")
         self.add_argument(

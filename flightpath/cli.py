@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from flightpath.command_line import exit_code_of
-from flightpath.completion import is_completing, parse, take_word
+from flightpath.completion import complete_from_memory, is_completing, parse, take_word
 from flightpath.errors import UsageError
 from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.suggestions import did_you_mean
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if is_completing():
         words = [word for word in [take_word()] if word in COMMANDS]
+        complete_from_memory()
     if not words or words[0].startswith("-"):
         return _help(words)
     name, *rest = words

@@ -3,11 +3,12 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from typing import NoReturn
 
+from flightpath.completion_cache import remember, remembered
 from flightpath.suggestions import nearest
 
 SHELLS = ("bash", "zsh")
@@ -17,6 +18,10 @@ _SKIPPED = "_ARGCOMPLETE"
 
 _UNRECOGNIZED = "unrecognized arguments: "
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<word>.*?)' \(choose from (?P<known>.*)\)")
+
+
+OWN_PARSERS = {"run": None, "preflight": ("history", "compare", "plot", "check", "predict")}
+"""Words behind a command that have a parser of their own; None: each word, which is the name of a scenario."""
 
 _DESCRIPTION = """\
 Prints what makes a shell complete the words of `flightpath`: commands, scenarios, options and their values. In
@@ -44,10 +49,24 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = Non
     Errors of argparse, which ends the process, name the known word that is nearest to an unknown one.
     """
     if is_completing():
+        if command := " ".join(_words()[1 : _skipped()]):
+            remember(command, parser)
+            parser = remembered(command) or parser
         import_module("argcomplete").autocomplete(parser)
     for each in _with_subparsers(parser):
         setattr(each, "error", partial(_refuse, each, each.error))  # noqa: B010 - argparse's only hook
     return parser.parse_args(arguments)
+
+
+def complete_from_memory() -> None:
+    """Prints completions and ends the process, if the command before the cursor is known without loading it."""
+    words, count = _words(), _skipped()
+    own = OWN_PARSERS.get(words[1], ()) if len(words) > count else ()
+    if own is None or any(word == words[count] for word in own):
+        count += 1
+    if count > 1 and (parser := remembered(" ".join(words[1:count]))):
+        os.environ[_SKIPPED] = str(count)
+        import_module("argcomplete").autocomplete(parser)
 
 
 def is_completing() -> bool:
@@ -55,13 +74,10 @@ def is_completing() -> bool:
     return _SKIPPED in os.environ
 
 
-def take_word() -> str | None:
-    """Takes the next word as a part of the program's name; returns None if the cursor is in that word."""
-    _, _, _, words, _ = import_module("argcomplete").lexers.split_line(
-        os.environ["COMP_LINE"], int(os.environ["COMP_POINT"])
-    )
-    skipped = int(os.environ[_SKIPPED])
-    if len(words) <= skipped:
+def take_word(among: Collection[str] | None = None) -> str | None:
+    """Takes the next word as a part of the program's name; returns None if it is not complete, or not in `among`."""
+    words, skipped = _words(), _skipped()
+    if len(words) <= skipped or (among is not None and words[skipped] not in among):
         return None
     os.environ[_SKIPPED] = str(skipped + 1)
     return words[skipped]
@@ -84,3 +100,14 @@ def _refuse(parser: argparse.ArgumentParser, refuse: Callable[[str], NoReturn], 
         unknown, known = [choice["word"]], re.split("[', ]+", choice["known"])
     near = [near for word in unknown if (near := nearest(word.partition("=")[0], known))]
     refuse(f"{message}\n  did you mean {', '.join(near)}?" if near else message)
+
+
+def _words() -> list[str]:
+    """Returns the words before the cursor, without the one that it is in."""
+    line, cursor = os.environ["COMP_LINE"], int(os.environ["COMP_POINT"])
+    _, _, _, words, _ = import_module("argcomplete").lexers.split_line(line, cursor)
+    return list(words)
+
+
+def _skipped() -> int:
+    return int(os.environ[_SKIPPED])

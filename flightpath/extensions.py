@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 COMMANDS_OF_CONGESTION = "flightpath.congestion_commands"
-"""Group of modules that add commands to `python -m congestion`: `add_arguments(parser)`, `main(options) -> code`."""
+"""Group of modules that add commands to `flightpath congestion`: `add_arguments(parser)`, `main(options) -> code`."""
 
 SCENARIO_CATALOGUES = "flightpath.scenario_catalogues"
 """Group of modules with `find(name)`, which returns a scenario or None (see `results.commands.scenarios`)."""

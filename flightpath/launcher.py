@@ -1,4 +1,4 @@
-"""The interpreter: `python3 -m scenarios.NAME` works with any Python, and switches to the project's own.
+"""Choice of the interpreter: `flightpath run NAME` works with any Python, and switches to the project's own.
 
 For `-m` and `-c`, Python puts the current folder first on its path. That folder may be anybody's, and its `json.py`
 would run in place of the library's. No process of ours has it there.

@@ -22,6 +22,6 @@ def build_folder() -> Path:
 SETUP_HINT = (
     f"run `make setup` in {PROJECT}"
     if IS_CHECKOUT
-    else "`python3 -m topologies doctor` names the command that installs what is missing"
+    else "`flightpath doctor` names the command that installs what is missing"
 )
 """Hint for a missing program or package."""

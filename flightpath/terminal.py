@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 _WIDE, _UNLIMITED = 160, 10_000
+_FRAME = 3
+"""Characters between two columns: a line and a space on both sides of it."""
 
 
 def visible(text: object, keep: str = "") -> str:
@@ -20,8 +23,50 @@ def plain(text: object, style: str = "", keep: str = "") -> Text:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Prints a table; in files and pipes at its full width."""
-    _wide(console).print(table)
+    """Prints a table; in files and pipes at its full width.
+
+    No word is split: where the columns are too narrow for theirs, each row becomes a paragraph.
+    """
+    console = _wide(console)
+    widths = _widths(console, table)
+    if sum(widths) + _FRAME * len(widths) + 1 > console.width:
+        _print_paragraphs(console, table)
+        return
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width
+    console.print(table)
+
+
+def _widths(console: Console, table: Table) -> list[int]:
+    """Returns the widths of columns in which the table fits, if there are any without splitting a word."""
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    sizes = [
+        [console.measure(text, options=unlimited) for text in (column.header, *column.cells)]
+        for column in table.columns
+    ]
+    least = [max(size.minimum for size in column) for column in sizes]
+    widths = [max(size.maximum for size in column) for column in sizes]
+    excess = sum(widths) + _FRAME * len(widths) + 1 - console.width
+    while excess > 0 and widths != least:
+        widest = max((i for i in range(len(widths)) if widths[i] > least[i]), key=lambda i: widths[i])
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _print_paragraphs(console: Console, table: Table) -> None:
+    """Prints each row as a paragraph: the first cell, and below it the others with their headings."""
+    if table.title:
+        console.print(table.title, style="italic")
+    for first, *others in zip(*(column.cells for column in table.columns), strict=True):
+        pairs = [
+            Text.assemble(" ".join(str(column.header).split()), ": " if str(column.header) else "", cell)
+            for column, cell in zip(table.columns[1:], others, strict=True)
+        ]
+        console.print(first)
+        console.print(Padding(Text(" · ").join(pairs), (0, 0, 0, 2)))
+    if table.caption:
+        console.print(table.caption, style="italic")
 
 
 def tables_that_fit(

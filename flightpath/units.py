@@ -91,6 +91,17 @@ def format_span(seconds: float) -> str:
     return "0s"
 
 
+def spaced(text: str) -> str:
+    """Returns quantities as people read them, with a space before each unit: `2 h 6 min`, `50 Mbit/s`."""
+    minutes = re.sub(r"(\d)m(?![a-z])", r"\1min", text)
+    return re.sub(r"(?<=\d)(?=[A-Za-z])|(?<=[a-z])(?=\d)", " ", minutes)
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a number with its noun: `1 hop`, `2 hops`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _parse(text: str, field: str, units: Mapping[str, float], forms: str, *, positive: bool = False) -> float:
     """Parses a number into the base unit; accepts a bare `0` unless it must be positive."""
     if not positive and text.strip() == "0":

@@ -18,7 +18,7 @@ examples:
 """
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m labs") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath lab") -> int:
     """Runs one command; returns the exit code."""
     require_mininet()
     return run_command(_parser(prog), arguments)

@@ -135,7 +135,13 @@ class ServedNetwork:
         with (
             self._between(source, target, port) as (here, there, address),
             self._space() as folder,
-            Iperf3Server(there, folder, mptcp=probe.mptcp, on_listening=congestion_control.set_on_listeners),
+            Iperf3Server(
+                there,
+                folder,
+                interval_s=probe.interval_s,
+                mptcp=probe.mptcp,
+                on_listening=congestion_control.set_on_listeners,
+            ),
             self._watched().recording_congestion_control(source),
         ):
             return probe.run(here, address, watch=self._check)

@@ -1,4 +1,4 @@
-"""The command `python -m results`."""
+"""The command `flightpath results`."""
 
 import argparse
 import sys
@@ -14,19 +14,19 @@ _EPILOG = """\
 RUN is a run's id, an unambiguous beginning of one, or `latest`: the newest with cells.
 
 examples:
-  python -m results list                        every run, with its verdict
-  python -m results list --scenario mptcp_load --where protocol=mptcp --since 2026-11-01 --verdict faithful
-  python -m results show latest                 means with intervals, verdicts, claims
-  python -m results show 20261121 --metrics all every metric of the only run of that day
-  python -m results show latest --json          the same as one object, for programs
-  python -m results compare RUN latest          what changed, with intervals; what else differs between the two
-  python -m results compare latest --history 10 the same, against the ten runs of its scenario before it
-  python -m results plot latest                 draw the figures again, from the store alone
-  python -m results report latest               one HTML page, to send to somebody; --pdf for a paper
-  python -m results export latest --csv         a zip of tables; JSON by default, --parquet for data frames
-  python -m results import FILE                 the runs of another machine; all of the file, or nothing
-  python -m results serve                       all of this in a browser, on this machine only
-  python -m results serve --store postgresql://student@server/class
+  flightpath results list                        every run, with its verdict
+  flightpath results list --scenario mptcp_load --where protocol=mptcp --since 2026-11-01 --verdict faithful
+  flightpath results show latest                 means with intervals, verdicts, claims
+  flightpath results show 20261121 --metrics all every metric of the only run of that day
+  flightpath results show latest --json          the same as one object, for programs
+  flightpath results compare RUN latest          what changed, with intervals; what else differs between the two
+  flightpath results compare latest --history 10 the same, against the ten runs of its scenario before it
+  flightpath results plot latest                 draw the figures again, from the store alone
+  flightpath results report latest               one HTML page, to send to somebody; --pdf for a paper
+  flightpath results export latest --csv         a zip of tables; JSON by default, --parquet for data frames
+  flightpath results import FILE                 the runs of another machine; all of the file, or nothing
+  flightpath results serve                       all of this in a browser, on this machine only
+  flightpath results serve --store postgresql://student@server/class
                                                 what all machines of a class keep in one database
 
 exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there), 3 something is not installed,
@@ -34,7 +34,7 @@ exit codes: 0 done, 1 the store failed, 2 usage (no such run, no store there), 3
 """
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m results") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath results") -> int:
     """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
     return run_command(_parser(prog), arguments)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from flightpath.clock import Clock
+from flightpath.units import counted
 
 ParameterValue = str | int | float | bool
 
@@ -90,12 +91,24 @@ class Measurement:
 class Certificate:
     """The fidelity certificate: whether the testbed did what it should while a cell was measured.
 
-    `found` is the evidence for the verdict, as measured, not as requested (JSON values).
+    As text it is a paragraph; `found` is the evidence for the verdict, as measured, not as requested (JSON values).
     """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    found: Mapping[str, Any] = field(default_factory=dict)
+    found: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        """Returns the verdict with its reasons, and what it is about."""
+        links, load_s = self.found.get("links"), self.found.get("load_s")
+        about = [f"{self.found.get('clock', Clock.REAL)} clock"]
+        if isinstance(links, Mapping):
+            about.append(counted(len(links), "link"))
+        if isinstance(load_s, int | float):
+            about.append(f"{load_s:.1f} s of load")
+        return (
+            f"{self.verdict}: {'; '.join(self.reasons) or 'links and machine did what was asked'} ({', '.join(about)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -197,11 +210,19 @@ class RunRecord:
         """Factor on the scenario's bandwidths and loads, from the plan."""
         return _scale(self.setting("scale"))
 
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Fields of the plan that shape a measurement; the others choose the cells, their order and what is shown."""
+        return {name: value for name, value in self.plan.items() if name not in _SELECTION}
+
     def setting(self, name: str) -> Any:
         """Returns a field or setting of the plan; None if it has neither. In version 0.1.0 the clock was a setting."""
         settings = self.plan.get("settings")
         stored = self.plan.get(name)
         return settings.get(name) if stored is None and isinstance(settings, Mapping) else stored
+
+
+_SELECTION = ("form", "axes", "repeat", "seed", "only", "headlines", "question")
 
 
 def _clock(stored: object) -> Clock:

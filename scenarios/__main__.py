@@ -1,4 +1,4 @@
-"""The command `python -m scenarios`: measures a scenario, or lists them."""
+"""The command `flightpath run`: measures a scenario, or lists them."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from flightpath.completion import is_completing, parse, take_word
 from flightpath.launcher import require_mininet
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m scenarios") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath run") -> int:
     """Measures the scenario that the first word names, or prints the list of them; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     return exit_code_of(lambda: _run(words, prog))

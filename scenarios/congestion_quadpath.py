@@ -105,11 +105,11 @@ class CongestionQuadpath(MultipathScenario):
     load is skipped. tun4_path6 is TCP over IPv4 in a tunnel over IPv6 paths; baseline4 is TCP over one path. In
     tun4_path4_plain the tunnel works as the paper's did: packet by packet, and without a reordering buffer.
 
-      python -m scenarios.congestion_quadpath
-      python -m scenarios.congestion_quadpath --algorithms vegas --configurations tun4_path4,tun4_path4_plain
-      python -m scenarios.congestion_quadpath --paths 1,2,3,4 --algorithms cubic
+      flightpath run congestion_quadpath
+      flightpath run congestion_quadpath --algorithms vegas --configurations tun4_path4,tun4_path4_plain
+      flightpath run congestion_quadpath --paths 1,2,3,4 --algorithms cubic
                                                                what each further path costs and brings
-      python -m scenarios.congestion_quadpath --full           all configurations, a file of 1 GB, ten times each
+      flightpath run congestion_quadpath --full           all configurations, a file of 1 GB, ten times each
     """
 
     name = "congestion_quadpath"

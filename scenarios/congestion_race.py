@@ -137,8 +137,8 @@ class CongestionRace(Scenario):
     trip over the shortest one, retransmitted segments, and how long it takes until both flows have the same (index at
     least 0.9 for a second). The figures show the windows over time.
 
-      python -m scenarios.congestion_race --algorithm mine.bpf.c,cubic,bbr --link 100Mbit,20ms,1bdp
-      python -m scenarios.congestion_race --only against=nobody       each algorithm alone
+      flightpath run congestion_race --algorithm mine.bpf.c,cubic,bbr --link 100Mbit,20ms,1bdp
+      flightpath run congestion_race --only against=nobody       each algorithm alone
 
     A file that ends in .bpf.c is compiled and loaded (root only): congestion/README.md explains how to write one.
     """

@@ -61,8 +61,8 @@ class DtnBottleneck(DtnTransfer):
     core: on the real clock the client would be measured, and such cells are `unusable`. In virtual time computing
     takes no time; on the real clock `--scale 0.1` asks the same question from 1 Gb/s down to 100 Mb/s.
 
-      python -m scenarios.dtn_bottleneck --clock virtual
-      python -m scenarios.dtn_bottleneck --scale 0.1 --only size_mb=50
+      flightpath run dtn_bottleneck --clock virtual
+      flightpath run dtn_bottleneck --scale 0.1 --only size_mb=50
     """
 
     name = "dtn_bottleneck"
@@ -73,7 +73,7 @@ class DtnBottleneck(DtnTransfer):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--delay", "one-way delay of the bottleneck", "15ms"),
+        Setting("--delay", "one-way delay of the bottleneck", "15ms", metavar="TIME"),
     )
     figures = Figures(fig3a_bottleneck=_goodput)
     claims = (

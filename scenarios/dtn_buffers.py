@@ -32,8 +32,8 @@ class DtnBuffers(DtnTransfer):
     ends before the window has grown. Both are compared with the kernel's default: no buffer is set, and the
     kernel sizes it by itself, up to the limits of an untuned system (6 MiB to receive, 4 MiB to send).
 
-      python -m scenarios.dtn_buffers
-      python -m scenarios.dtn_buffers --only buffer_kib=4096 --link 1Gbit,50ms
+      flightpath run dtn_buffers
+      flightpath run dtn_buffers --only buffer_kib=4096 --link 1Gbit,50ms
     """
 
     name = "dtn_buffers"

@@ -67,8 +67,8 @@ class DtnCongestion(DtnTransfer):
     has nor can load is skipped. On a path without loss, a buffer below the bandwidth-delay product is the limit,
     whatever the algorithm; `--link 1Gbit,15ms,1bdp,0.01%` adds loss, which shows the differences between them.
 
-      python -m scenarios.dtn_congestion
-      python -m scenarios.dtn_congestion --algorithms cubic,bbr --link 1Gbit,15ms,1bdp,0.01%
+      flightpath run dtn_congestion
+      flightpath run dtn_congestion --algorithms cubic,bbr --link 1Gbit,15ms,1bdp,0.01%
     """
 
     name = "dtn_congestion"

@@ -46,8 +46,8 @@ class DtnMss(DtnTransfer):
     connections add up: six streams with an MTU of 1500 should then equal one with 9000. Without loss neither should
     matter.
 
-      python -m scenarios.dtn_mss
-      python -m scenarios.dtn_mss --loss 0,0.05% --congestion-control reno
+      flightpath run dtn_mss
+      flightpath run dtn_mss --loss 0,0.05% --congestion-control reno
     """
 
     name = "dtn_mss"
@@ -60,8 +60,8 @@ class DtnMss(DtnTransfer):
     )
     options = (
         CONGESTION_CONTROL,
-        Setting("--bandwidth", "bandwidth of the path", "500Mbit"),
-        Setting("--delay", "one-way delay of the path", "15ms"),
+        Setting("--bandwidth", "bandwidth of the path", "500Mbit", metavar="RATE"),
+        Setting("--delay", "one-way delay of the path", "15ms", metavar="TIME"),
         Setting("--seconds", "length of each transfer", 6),
     )
     figures = Figures(

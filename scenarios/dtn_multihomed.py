@@ -106,8 +106,8 @@ class DtnMultihomed(DtnTransfer):
     subflows as paths, one on each; and, in the full form, as many TCP streams whose paths are a hash of their
     addresses. Each stream moves an equal share of the file, so the slowest one decides when the file is complete.
 
-      python -m scenarios.dtn_multihomed --clock virtual
-      python -m scenarios.dtn_multihomed --only paths=unequal --congestion-control bbr
+      flightpath run dtn_multihomed --clock virtual
+      flightpath run dtn_multihomed --only paths=unequal --congestion-control bbr
     """
 
     name = "dtn_multihomed"

@@ -72,8 +72,8 @@ class DtnStreams(DtnTransfer):
     transfer one file. As on the public network of the paper, the cross traffic is four TCP connections of other hosts
     over the same bottleneck.
 
-      python -m scenarios.dtn_streams
-      python -m scenarios.dtn_streams --only traffic=cross --only size_mb=500
+      flightpath run dtn_streams
+      flightpath run dtn_streams --only traffic=cross --only size_mb=500
     """
 
     name = "dtn_streams"

@@ -40,8 +40,8 @@ class DtnTools(DtnComparison):
     Each tool transfers the same number of bytes over 10 Gb/s and a round trip of 30 ms, slow start included. dtn2's
     kernel sets the receiver's buffer for both, so that both have the same limit.
 
-      python -m scenarios.dtn_tools
-      python -m scenarios.dtn_tools --only size_mb=100 --link 1Gbit,15ms
+      flightpath run dtn_tools
+      flightpath run dtn_tools --only size_mb=100 --link 1Gbit,15ms
     """
 
     name = "dtn_tools"

@@ -49,9 +49,9 @@ class DtnWindow(DtnComparison):
     trip (Equation 2 of the paper) until the bottleneck is reached. The paper explains that its larger windows were
     slower with other traffic; so the full form measures beside four TCP connections of other hosts too.
 
-      python -m scenarios.dtn_window
-      python -m scenarios.dtn_window --only window_kib=128 --seconds 10
-      python -m scenarios.dtn_window --full --only traffic=cross
+      flightpath run dtn_window
+      flightpath run dtn_window --only window_kib=128 --seconds 10
+      flightpath run dtn_window --full --only traffic=cross
     """
 
     name = "dtn_window"

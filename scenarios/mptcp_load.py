@@ -41,7 +41,7 @@ def _duration(option: str, what: str, quick: str, full: str | None = None, least
             raise UsageError(f"{option}: {text!r} is less than {1e3 * least_s:g}ms")
         return seconds
 
-    return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", read=read)
+    return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", "TIME", read)
 
 
 _THREADS = Setting("--threads", "maximum number of students", 500, 4000, metavar="N", read=at_least("--threads", 1))
@@ -64,15 +64,15 @@ class MptcpLoad(Scenario):
 
     Most options take several values, for a study of what matters: the figures `study_…` show it for each of them.
 
-      python -m scenarios.mptcp_load                              the quick form
-      python -m scenarios.mptcp_load --only load=800 --repeat 5   one load, five times
-      python -m scenarios.mptcp_load --bandwidth 80Mbit,20Mbit --delay 1ms,20ms
+      flightpath run mptcp_load                              the quick form
+      flightpath run mptcp_load --only load=800 --repeat 5   one load, five times
+      flightpath run mptcp_load --bandwidth 80Mbit,20Mbit --delay 1ms,20ms
                                                                   unequal planes
-      python -m scenarios.mptcp_load --page-weight 2k,11k,50k --buffering off,on --clock virtual
+      flightpath run mptcp_load --page-weight 2k,11k,50k --buffering off,on --clock virtual
                                                                   a study: six combinations
-      python -m scenarios.mptcp_load --topology fabric --policy none,single,ecmp,disjoint --loads 800
+      flightpath run mptcp_load --topology fabric --policy none,single,ecmp,disjoint --loads 800
                                                                   what a controller's decision changes
-      python -m scenarios.mptcp_load --loads 500 --event "5s h1-s1 down" --event "10s h1-s1 up"
+      flightpath run mptcp_load --loads 500 --event "5s h1-s1 down" --event "10s h1-s1 up"
                                                                   a cut in the middle of the examination
     """
 

@@ -214,9 +214,9 @@ class Multipath10Gbe(MultipathScenario):
     hosts and both links share this machine; if it has no processor time left, the cell is
     `unusable`. `--link 2Gbit,0.05ms,1000p` compares the same on paths that fewer processors can carry.
 
-      python -m scenarios.multipath_10gbe
-      python -m scenarios.multipath_10gbe --link 2Gbit,0.05ms,1000p --size 200
-      python -m scenarios.multipath_10gbe --full               a file of 10 GB, ten times each
+      flightpath run multipath_10gbe
+      flightpath run multipath_10gbe --link 2Gbit,0.05ms,1000p --size 200
+      flightpath run multipath_10gbe --full               a file of 10 GB, ten times each
     """
 
     name = "multipath_10gbe"

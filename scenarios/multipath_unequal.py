@@ -94,9 +94,9 @@ class MultipathUnequal(MultipathScenario):
     round robin without the reordering buffer. The share of the sum is that of the most TCP payload that both paths can
     carry.
 
-      python -m scenarios.multipath_unequal
-      python -m scenarios.multipath_unequal --only paths=delay --congestion-control bbr
-      python -m scenarios.multipath_unequal --full              all transports, three times
+      flightpath run multipath_unequal
+      flightpath run multipath_unequal --only paths=delay --congestion-control bbr
+      flightpath run multipath_unequal --full              all transports, three times
     """
 
     name = "multipath_unequal"

@@ -142,9 +142,9 @@ class SubflowSteering(Scenario):
     Then a link of the busiest path is cut and restored, and a link of the busiest path becomes a black hole (the
     interface is up, packets vanish). The longest silence on a connection is the cost of such a failure.
 
-      python -m scenarios.subflow_steering                              the quick form
-      python -m scenarios.subflow_steering --only policy=disjoint --only paths=equal
-      python -m scenarios.subflow_steering --full                       all policies; 1, 2 and 4 flows; three times
+      flightpath run subflow_steering                              the quick form
+      flightpath run subflow_steering --only policy=disjoint --only paths=equal
+      flightpath run subflow_steering --full                       all policies; 1, 2 and 4 flows; three times
     """
 
     name = "subflow_steering"

@@ -86,8 +86,8 @@ class VegasThresholds(MultipathScenario):
       1x400Mbit            one link of 1 ms, no tunnel
       vegas_x4, vegas_x16  Vegas with alpha, beta and gamma 4 and 16 times as large (congestion/examples)
 
-      python -m scenarios.vegas_thresholds
-      python -m scenarios.vegas_thresholds --only congestion_control=vegas --repeat 5
+      flightpath run vegas_thresholds
+      flightpath run vegas_thresholds --only congestion_control=vegas --repeat 5
     """
 
     name = "vegas_thresholds"

@@ -1,4 +1,4 @@
-"""The command `python -m topologies`: examines the machine (`doctor`) and removes leftovers (`clean`)."""
+"""The command `flightpath`: examines the machine (`doctor`) and removes leftovers (`clean`)."""
 
 import argparse
 import json
@@ -38,16 +38,16 @@ states:
 A * marks what `make mptcp_load` needs. Everything else is optional.
 
 examples:
-  sudo python3 -m topologies doctor          the table
-  python3 -m topologies doctor               what works without root
-  python3 -m topologies doctor --json        one object: {machine, checks: [{area, name, state, found, costs, remedy,
+  sudo flightpath doctor          the table
+  flightpath doctor               what works without root
+  flightpath doctor --json        one object: {machine, checks: [{area, name, state, found, costs, remedy,
                                              required}], summary}
 
 exit codes: 0 nothing needed is missing, 2 usage, 3 something needed is missing, 130 interrupted
 """
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m topologies") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath") -> int:
     """Runs one command and returns its exit code; results go to stdout, everything else to stderr."""
     return run_command(_parser(prog), arguments)
 
@@ -58,7 +58,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         description="Examines and cleans the machine that networks are emulated on.",
         epilog=f"networks, for `sudo topologies/mn.py --topo NAME`:\n{networks}\n\n"
-        "`python -m topologies COMMAND --help` explains a command.",
+        "`flightpath COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

@@ -62,7 +62,7 @@ class View:
             response = connection.getresponse()
             text = response.read().decode()
         except (OSError, http.client.HTTPException) as error:
-            hint = "start one with a policy: python -m controllers --network FILE --policy disjoint"
+            hint = "start one with a policy: flightpath controller --network FILE --policy disjoint"
             raise NoController(f"no controller answers at {self.where}: {error}", hint) from error
         finally:
             connection.close()

@@ -12,6 +12,7 @@ import numpy
 
 from controllers.view.client import ends_of
 from flightpath.errors import UsageError
+from flightpath.units import counted
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # after the choice of a back end that needs no display
@@ -42,7 +43,8 @@ def draw(connections: Mapping[str, Any], topology: Mapping[str, Any], target: Pa
         subflows = [(it["id"], subflow) for it in connections["connections"] for subflow in it["subflows"]]
         steered = [(number, subflow) for number, subflow in subflows if subflow["switches"]]
         _draw_subflows(axes, graph, points, steered[-MAX_SUBFLOWS:])
-        title = f"policy {connections['policy']}: {len(connections['connections'])} connections, {len(subflows)} flows"
+        counts = f"{counted(len(connections['connections']), 'connection')}, {counted(len(subflows), 'flow')}"
+        title = f"policy {connections['policy']}: {counts}"
         axes.set_title(title + (f" (the {MAX_SUBFLOWS} latest are drawn)" if len(steered) > MAX_SUBFLOWS else ""))
         axes.set_axis_off()
         axes.set_aspect("equal", adjustable="datalim")

@@ -1,4 +1,4 @@
-"""`python -m controllers show`: prints or draws what a running controller steers."""
+"""`flightpath controller show`: prints or draws what a running controller steers."""
 
 import argparse
 import json

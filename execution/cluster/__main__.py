@@ -30,7 +30,7 @@ _PAGES, _WORKERS_PAGES = "127.0.0.1:8787", "127.0.0.1:0"
 """Dask serves pages without TLS and without asking who one is: on loopback only; another port if that one is taken."""
 
 
-def main(arguments: Sequence[str] | None = None, prog: str = "python -m execution.cluster") -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath cluster") -> int:
     """Runs one command; returns the exit code."""
     options = parse(_parser(prog), arguments)
     return exit_code_of(lambda: _run(options))

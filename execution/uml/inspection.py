@@ -26,6 +26,21 @@ _LOOK_EVERY_S = 1.0
 """Period in which the kernel's processor time is read while its clock stands still, in real seconds."""
 
 
+class ClockStoodStill(MeasurementFailed):
+    """A program computed for too long without waiting, so that virtual time could not advance.
+
+    Attributes:
+        program: its name, as `ps` shows it.
+    """
+
+    def __init__(self, program: str, seconds: float) -> None:
+        super().__init__(
+            f"virtual time stood still because the program {program!r} computed for {seconds:.0f} s",
+            "a program that waits by reading the clock in a loop cannot run in virtual time: use --clock real",
+        )
+        self.program = program
+
+
 class Task(NamedTuple):
     """A thread of a program in the guest: where its kernel keeps it, and the program's name as `ps` shows it."""
 
@@ -107,7 +122,7 @@ class StandstillWatch:
         """Looks at the kernel; to be called a few times a second.
 
         Raises:
-            MeasurementFailed: the clock has stood still for too long; the program is named.
+            ClockStoodStill: the clock has stood still for too long.
         """
         now_s = time.monotonic()
         task = self._memory.running_task()
@@ -118,10 +133,7 @@ class StandstillWatch:
         elif self._computed_s(now_s) > self._limit_s:
             task, count = self._tasks.most_common(1)[0]
             if not task.is_idle and count > _ALWAYS * self._tasks.total():
-                raise MeasurementFailed(
-                    f"virtual time stood still because the program {task.program!r} computed for {self._limit_s:.0f} s",
-                    "a program that waits by reading the clock in a loop cannot run in virtual time: use --clock real",
-                )
+                raise ClockStoodStill(task.program, self._limit_s)
             self._restart(now_s)
 
     def _computed_s(self, now_s: float) -> float:

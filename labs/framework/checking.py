@@ -53,9 +53,12 @@ def judged(submission: Submission, measured: Measured) -> Checked:
     """Judges a submission by what was measured of it."""
     lab, work = submission.lab, submission.work
     if measured.failure:
-        # The same findings, all failed: the total of points stays the same.
-        parameters = submission.variant.parameters(lab)
-        missed = [replace(each, passed=False, evidence="") for each in lab.judge(parameters, work, Measured({}))]
+        # The same findings, so that the total of points stays the same; answers are right or wrong by themselves.
+        findings = lab.judge(submission.variant.parameters(lab), work, Measured({}))
+        missed = [
+            replace(each, passed=False, evidence="not tried", hint="") if each.needs_experiment else each
+            for each in findings
+        ]
         return Checked(submission, measured, missed)
     if measured.verdict is not Verdict.FAITHFUL:
         return Checked(submission, measured, ())

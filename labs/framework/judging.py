@@ -1,22 +1,26 @@
 """Judgements that several labs use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labs.framework.lab import Finding, Work
 
 
 def answered(
-    work: Work, key: str, what: str, truth: float, hint: str, *, within: float = 0.1, points: int = 1
+    work: Work, key: str, what: str, truth: float | None, hint: str, *, within: float = 0.1, points: int = 1
 ) -> Finding:
     """Judges whether the answer to a question is near a value.
 
     Args:
+        truth: the value; None if it was to be measured and was not.
         within: tolerance, as a fraction of the value.
     """
     given = work.answers.get(key)
+    if truth is None:
+        return Finding(what, False, "not measured", hint, points)
     if given is None:
-        return Finding(what, False, f"{key} is not answered", hint, points)
-    return Finding(what, abs(given - truth) <= within * abs(truth), f"{key} = {given:g}", hint, points)
+        return Finding(what, False, f"{key} is not answered", hint, points, needs_experiment=False)
+    is_near = abs(given - truth) <= within * abs(truth)
+    return Finding(what, is_near, f"{key} = {given:g}", hint, points, needs_experiment=False)
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,10 @@ def between(what: str, value: float | None, unit: str, limits: Limits, *, points
         return Finding(what, False, "not measured", limits.too_low or limits.too_high, points)
     hint = limits.too_low if value < limits.low else limits.too_high
     return Finding(what, limits.low <= value <= limits.high, f"{value:.4g} {unit}", hint, points)
+
+
+def counting_beside(other: Finding, finding: Finding) -> Finding:
+    """Judges something that is easy where something else fails, as a short queue is on an idle line."""
+    if other.passed:
+        return finding
+    return replace(finding, passed=False, evidence=f"{finding.evidence}, but: {other.what} is wrong", hint=other.hint)

@@ -71,6 +71,7 @@ class Finding:
         evidence: value that was judged.
         hint: help if it is wrong; it does not give the answer.
         points: points for a right part.
+        needs_experiment: whether it depends on what was measured, not only on an answer.
     """
 
     what: str
@@ -78,6 +79,7 @@ class Finding:
     evidence: str = ""
     hint: str = ""
     points: int = 1
+    needs_experiment: bool = True
 
 
 def hints(findings: Iterable[Finding]) -> list[str]:

@@ -33,7 +33,7 @@ def print_checked(console: Console, checked: Checked, picture: Path | None) -> N
     lab = checked.submission.lab
     console.print(plain(f"Lab {lab.number}: {lab.title}, the variant of {checked.submission.variant.student}", "bold"))
     if checked.measured.failure:
-        console.print(plain(f"your work could not be tried: {checked.measured.failure}", "red"))
+        console.print(plain(f"your work could not be tried: {checked.measured.failure}", "red", keep="\n\t"))
     if not checked.is_judged:
         reasons = "; ".join(checked.measured.reasons)
         console.print(plain(f"nothing was judged: the measurement is {checked.measured.verdict}: {reasons}", "yellow"))

@@ -21,7 +21,7 @@ def draw(lab: Lab, measured: Measured, folder: Path) -> Path | None:
         for axes, (name, series) in zip(rows, measured.series.items(), strict=True):
             unit, scale = _UNITS.get(series.unit, (series.unit, 1.0))
             axes.plot(series.times_s, [scale * value for value in series.values], linewidth=1.2)
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
             last = axes is rows[-1]
             style.plain_axes(axes, "time (s)" if last else "", unit if unit != "1" else "", name.replace("_", " "))
         files = style.save(figure, folder, NAME)

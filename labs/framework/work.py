@@ -82,9 +82,21 @@ def _numbers(lab: Lab, given: Mapping[str, object], file: Path) -> Iterator[tupl
         answer = given.get(question.key, "")
         if answer == "":
             continue
-        if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
-            raise UsageError(f"{file}: {question.key} = {answer!r} is not a number", "write it without a unit: 12.5")
-        yield question.key, float(answer)
+        number = _number(answer)
+        if not math.isfinite(number):
+            hint = f"write the number alone, without a unit: {question.key} = 12.5"
+            raise UsageError(f"{file}: {question.key} = {json.dumps(answer, default=str)} is not a number", hint)
+        yield question.key, number
+
+
+def _number(answer: object) -> float:
+    """Returns an answer as a number, also one between the quotation marks of the template; otherwise NaN."""
+    if isinstance(answer, bool) or not isinstance(answer, (int, float, str)):
+        return math.nan
+    try:
+        return float(answer)
+    except ValueError:
+        return math.nan
 
 
 def _given(lab: Lab, variant: Variant) -> dict[str, str]:
@@ -99,7 +111,8 @@ def _given(lab: Lab, variant: Variant) -> dict[str, str]:
     parameters = variant.parameters(lab)
     texts = {name: jinja.from_string(file.read_text()).render(parameters) for name, file in sources.items()}
     if lab.questions:
-        texts[ANSWERS] = "".join(f'# {question.text}\n{question.key} = ""\n\n' for question in lab.questions)
+        questions = (f'# {question.text}\n{question.key} = ""\n' for question in lab.questions)
+        texts[ANSWERS] = "\n".join(['# Write each number in place of "", without its unit: 12.5\n', *questions])
     return texts
 
 

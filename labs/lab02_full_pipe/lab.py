@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from flightpath.overrides import override
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import trial
 from probes.transfers.iperf3 import Iperf3
@@ -61,8 +61,10 @@ class FullPipe(Lab):
         yield answered(work, "bdp_kb", "bandwidth-delay product", bdp_kb, product, within=0.05)
         idle = "a sender waits when its window is used up: how much must be under way so that it never waits?"
         limits = Limits(0.9 * parameters["mbit"], parameters["mbit"], too_low=idle)
-        yield between("throughput with your buffer", measured.values.get("goodput_mbit"), "Mbit/s", limits)
+        filled = between("throughput with your buffer", measured.values.get("goodput_mbit"), "Mbit/s", limits)
+        yield filled
         given = work.answers.get("buffer_kb")
         hint = "it fills the path, and much less would do: halve it until the throughput drops"
         evidence = "buffer_kb is not answered" if given is None else f"buffer_kb = {given:g}"
-        yield Finding("no larger than needed", given is not None and given <= 1.3 * bdp_kb, evidence, hint)
+        is_small = given is not None and given <= 1.3 * bdp_kb
+        yield counting_beside(filled, Finding("no larger than needed", is_small, evidence, hint))

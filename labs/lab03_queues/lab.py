@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from labs.framework import files
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.latency import pinging
 from labs.framework.network import Trial, trial
@@ -81,9 +81,11 @@ class Queues(Lab):
         for phase in ("fast", "slow"):
             least, most = 0.9 * PAYLOAD_SHARE * parameters[f"{phase}_mbit"], parameters[f"{phase}_mbit"]
             rtt_ms, mbit = (measured.values.get(f"{phase}_{name}") for name in ("p90_ms", "mbit"))
-            latency = Limits(0, parameters["limit_ms"], too_high=long)
-            yield between(f"{phase} line: 9 of 10 pings within", rtt_ms, "ms", latency)
-            yield between(f"{phase} line: throughput", mbit, "Mbit/s", Limits(least, most, too_low=short))
+            limits = Limits(0, parameters["limit_ms"], too_high=long)
+            latency = between(f"{phase} line: 9 of 10 pings within", rtt_ms, "ms", limits)
+            throughput = between(f"{phase} line: throughput", mbit, "Mbit/s", Limits(least, most, too_low=short))
+            yield latency
+            yield counting_beside(latency, throughput)
 
 
 def _with_queue(parameters: Parameters, work: Work) -> LinkSpec:

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 
 from flightpath.overrides import override
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import trial
 from probes.transfers.iperf3 import Iperf3
@@ -90,15 +90,17 @@ class Loss(Lab):
         measured_one = f"throughput of one connection (measured: {single_mbit:.3g} Mbit/s)"
         # What was measured is shown only to those who have predicted something.
         what = measured_one if "single_mbit" in work.answers and single_mbit else "throughput of one connection"
-        yield answered(work, "single_mbit", what, single_mbit, law, within=0.3, points=2)
+        yield answered(work, "single_mbit", what, single_mbit or None, law, within=0.3, points=2)
         root = "the throughput falls with the root of the loss, not with the loss"
         quarter = parameters["loss_percent"] / 4
         yield answered(work, "loss_for_double_percent", "loss for twice the throughput", quarter, root, within=0.05)
         few = "connections that lose packets at random do not hinder each other here: what do all of them get together?"
         limits = Limits(target_mbit, LINK_MBIT, too_low=few)
-        yield between("throughput with your number", measured.values.get("together_mbit"), "Mbit/s", limits)
+        enough = between("throughput with your number", measured.values.get("together_mbit"), "Mbit/s", limits)
+        yield enough
         streams = work.answers.get("streams")
         evidence = "streams is not answered" if streams is None else f"streams = {streams:g}"
         most = math.ceil(_SPARE * target_mbit / single_mbit) if single_mbit else 0
         hint = "fewer reach the target, too: each needless connection takes from others on the same path"
-        yield Finding("no more than needed", streams is not None and 1 <= streams <= most, evidence, hint)
+        is_least = streams is not None and 1 <= streams <= most
+        yield counting_beside(enough, Finding("no more than needed", is_least, evidence, hint))

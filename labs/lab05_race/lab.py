@@ -109,8 +109,9 @@ class Race(Lab):
         with trial(DtnPair(link=link, cross_traffic=1)) as network:
             targets = [network.testbed.host(target) for _source, target in FLOWS]
             with StreamSink(targets[0], TEMPORARY), StreamSink(targets[1], TEMPORARY):
-                goodputs = _race(network, choice, PURPOSES[parameters["purpose"]].rival, ("yours", "the rival"))
-                values["chosen_percent"] = _percent(goodputs)
+                if choice:
+                    goodputs = _race(network, choice, PURPOSES[parameters["purpose"]].rival, ("yours", "the rival"))
+                    values["chosen_percent"] = _percent(goodputs)
                 if "share_percent" in work.answers:
                     goodputs = _race(network, parameters["first"], parameters["second"])
                     values["share_percent"] = _percent(goodputs)
@@ -127,7 +128,7 @@ class Race(Lab):
         yield Finding(f"share of {first} beside {second}", is_near, evidence, seconds)
         own = (share, 100 - share) if share is not None and 0 <= share <= 100 else ()
         squares = "the square of the sum, divided by twice the sum of the squares"
-        yield answered(work, "jain", "Jain's index of your shares", jain(own) if own else 0.0, squares, within=0.05)
+        yield answered(work, "jain", "Jain's index of your shares", jain(own) if own else None, squares, within=0.05)
         window = "reno adds a segment in each round trip: whose are shorter, and do both wait in the same queue?"
         yield _bias(work, parameters, window)
         purpose, percent = PURPOSES[parameters["purpose"]], measured.values.get("chosen_percent")
@@ -159,17 +160,17 @@ def _bias(work: Work, parameters: Parameters, hint: str) -> Finding:
     ratio, given = round_trips(parameters), work.answers.get("bias")
     evidence = "bias is not answered" if given is None else f"bias = {given:g}"
     is_right = given is not None and _TOLERANCE * ratio <= given <= ratio**2 / _TOLERANCE
-    return Finding("goodput near, divided by goodput far", is_right, evidence, hint)
+    return Finding("goodput near, divided by goodput far", is_right, evidence, hint, needs_experiment=False)
 
 
 def _choice(work: Work) -> str:
-    """Returns the algorithm that a student has chosen.
+    """Returns the algorithm that a student has chosen; empty before a choice.
 
     Raises:
         MeasurementFailed: the file cannot be read, or names no known algorithm.
     """
-    chosen = files.settings(work, FILE, {"algorithm": str}).get("algorithm")
-    if chosen not in ALGORITHMS:
+    chosen = files.settings(work, FILE, {"algorithm": str}).get("algorithm", "")
+    if chosen and chosen not in ALGORITHMS:
         raise MeasurementFailed(f"{FILE}: algorithm = {chosen!r} is none of {', '.join(ALGORITHMS)}")
     return chosen
 

@@ -13,7 +13,7 @@ from flightpath.errors import MeasurementFailed
 from flightpath.hosts import await_end, running
 from flightpath.overrides import override
 from labs.framework import programs
-from labs.framework.judging import Limits, between
+from labs.framework.judging import Limits, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
 from labs.framework.latency import pinging
 from labs.framework.network import Trial, trial
@@ -72,16 +72,22 @@ class ControlLab(Lab):
         values = measured.values
         idle = "the line is idle at times: how does the window find out that there is room for more?"
         long = "the queue is long: round trips tell you so long before a packet is lost"
-        for phase, rate in (("fast", "mbit"), ("slow", "slow_mbit")):
+        filled = {}
+        for phase, rate in (("fast", "mbit"), ("slow", "slow_mbit"), ("shared", "slow_mbit")):
             mbit = parameters[rate] * _PAYLOAD_SHARE
             limits = Limits(0.85 * mbit, 1.02 * mbit, too_low=idle)
-            yield between(f"{phase} line: throughput", values.get(f"{phase}_mbit"), "Mbit/s", limits)
-            latency = Limits(0, parameters["limit_ms"], too_high=long)
-            yield between(f"{phase} line: 9 of 10 pings within", values.get(f"{phase}_p90_ms"), "ms", latency)
+            filled[phase] = between(f"{phase} line: throughput", values.get(f"{phase}_mbit"), "Mbit/s", limits)
+        for phase in ("fast", "slow"):
+            yield filled[phase]
+            limits = Limits(0, parameters["limit_ms"], too_high=long)
+            latency = between(f"{phase} line: 9 of 10 pings within", values.get(f"{phase}_p90_ms"), "ms", limits)
+            yield counting_beside(filled[phase], latency)
         greedy = "one of two takes nearly all: who has more must give way more, and who has less must grow"
-        yield between("Jain's index of two of them", values.get("jain"), "", Limits(0.85, 1, too_low=greedy), points=2)
+        fair = between("Jain's index of two of them", values.get("jain"), "", Limits(0.85, 1, too_low=greedy), points=2)
+        yield counting_beside(filled["shared"], fair)
         often = "it loses many packets: what does it do when it hears of a loss?"
-        yield between("packets lost", values.get("lost"), "%", Limits(0, 5, too_high=often))
+        lost = between("packets lost", values.get("lost"), "%", Limits(0, 5, too_high=often))
+        yield counting_beside(filled["slow"], lost)
 
 
 def _sent(network: Trial, work: Work) -> Sequence[Series]:
@@ -124,7 +130,8 @@ def _values(received: Sequence[Series], pings: Sequence[tuple[float, float]], be
             values[f"{phase}_p90_ms"] = statistics.quantiles(rtts_s, n=10)[-1] * 1e3
     if len(received) == 2:
         since_s = begin_s + _FAST_S + _SLOW_S + _SETTLE_BOTH_S
-        values["jain"] = jain([_mean(series, since_s, begin_s + _SECONDS) for series in received])
+        rates = [_mean(series, since_s, begin_s + _SECONDS) for series in received]
+        values |= {"jain": jain(rates), "shared_mbit": sum(rates) / 1e6}
     return values
 
 

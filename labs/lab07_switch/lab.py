@@ -9,7 +9,7 @@ from itertools import permutations
 from flightpath.commands import CommandFailed
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
-from labs.framework.judging import Limits, between
+from labs.framework.judging import Limits, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
 from labs.framework.network import Trial, trial
 from labs.framework.students_controller import controlled_by
@@ -67,18 +67,26 @@ class SwitchLab(Lab):
     def judge(self, parameters: Parameters, work: Work, measured: Measured) -> Iterator[Finding]:
         values, mbit = measured.values, PAYLOAD_SHARE * parameters["mbit"]
         everyone = "who does not reach whom? Broadcasts (ARP) must get to every host, and answers back"
-        yield between("pairs of hosts that reach each other", values.get("reached"), "of 12", Limits(12, 12, everyone))
+        pairs = between(
+            "pairs of hosts that reach each other", values.get("reached"), "of 12", Limits(12, 12, everyone)
+        )
         rules = (
             "the controller is off during the transfers: is there a rule in every switch on the way, there and back?"
         )
         shared = "is the line shared with the other pair, or are some frames sent twice?"
-        for name, pair in (("first", f"h1 and {parameters['first']}"), ("second", f"h2 and {parameters['second']}")):
-            limits = Limits(0.85 * mbit, mbit * 1.02, too_low=f"{rules} {shared}")
-            yield between(f"throughput between {pair}", values.get(f"{name}_mbit"), "Mbit/s", limits)
+        limits = Limits(0.85 * mbit, mbit * 1.02, too_low=f"{rules} {shared}")
+        first, second = (
+            between(f"throughput between {pair}", values.get(f"{name}_mbit"), "Mbit/s", limits)
+            for name, pair in (("first", f"h1 and {parameters['first']}"), ("second", f"h2 and {parameters['second']}"))
+        )
+        some = Limits(0.1, mbit * 1.02, too_low=rules)
+        forwards = between("forwarding without the controller", values.get("first_mbit"), "Mbit/s", some)
+        yield from (counting_beside(forwards, pairs), first, second)
         path = "frames of a pair are on the other core switch: a rule can match the port by which a frame came in"
         yield between("packets on the right core switch", values.get("right"), "%", Limits(95, 100, path), points=2)
         flooded = "frames come to hosts that they are not for: was the receiver's port known when the rule was made?"
-        yield between("packets at hosts that they are not for", values.get("stray"), "%", Limits(0, 5, "", flooded))
+        stray = between("packets at hosts that they are not for", values.get("stray"), "%", Limits(0, 5, "", flooded))
+        yield counting_beside(forwards, stray)
 
 
 def _reached(network: Trial) -> int:

@@ -8,7 +8,7 @@ from flightpath.commands import over_mptcp
 from flightpath.hosts import running
 from flightpath.overrides import override
 from labs.framework import files
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import Trial, trial
 from probes.counters.sampling import CounterLog, Sampler
@@ -74,17 +74,26 @@ class SubflowsLab(Lab):
         yield answered(work, "cores_single", "core switches with `single`", 1, drawn, within=0.001)
         values = measured.values
         allowed = "how many subflows do the limits allow at both ends, and who announces the second address?"
-        for path, mbit in (("path1", first), ("path2", second)):
-            limits = Limits(0.85 * mbit, 1.02 * mbit, too_low=allowed)
-            yield between(f"{path} while all work", values.get(f"both_{path}"), "Mbit/s", limits)
-        costs = "path 3 costs money: which flag keeps a subflow back, and at which end must it be set?"
-        reserve = Limits(0, 0.1, too_high=costs)
-        yield between("path3 while all work", values.get("both_path3"), "Mbit/s", reserve)
-        yield between("path3 while path 2 works", values.get("one_path3"), "Mbit/s", reserve)
+        path1, path2 = (
+            between(
+                f"{path} while all work",
+                values.get(f"both_{path}"),
+                "Mbit/s",
+                Limits(0.85 * mbit, 1.02 * mbit, too_low=allowed),
+            )
+            for path, mbit in (("path1", first), ("path2", second))
+        )
         left = "a black hole tells nobody: is there a second subflow to go on with?"
-        yield between(
+        alone = between(
             "path2 after path 1 has failed", values.get("one_path2"), "Mbit/s", Limits(0.8 * second, 99, too_low=left)
         )
+        yield counting_beside(path2, path1)
+        yield path2
+        costs = "path 3 costs money: which flag keeps a subflow back, and at which end must it be set?"
+        reserve = Limits(0, 0.1, too_high=costs)
+        yield counting_beside(path2, between("path3 while all work", values.get("both_path3"), "Mbit/s", reserve))
+        yield counting_beside(alone, between("path3 while path 2 works", values.get("one_path3"), "Mbit/s", reserve))
+        yield alone
         last = "nothing is left but path 3: is there a subflow over it, which waits?"
         limits = Limits(0.8 * third, 99, too_low=last)
         yield between("path3 after both have failed", values.get("none_path3"), "Mbit/s", limits, points=2)

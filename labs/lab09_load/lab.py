@@ -11,7 +11,7 @@ from flightpath.errors import MeasurementFailed
 from flightpath.hosts import await_end, running
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import Trial, trial
 from results.records import Series
@@ -73,9 +73,11 @@ class LoadLab(Lab):
         for protocol in ("tcp", "mptcp"):
             p95_ms, above_ms = measured.values.get(protocol), measured.values.get(f"{protocol}_more")
             name, rate = protocol.upper(), work.answers.get(f"{protocol}_per_s", 0.0)
-            yield between(f"{name}: 95 of 100 within", p95_ms, "ms", Limits(0, limit_ms, late, late), points=2)
+            in_time = between(f"{name}: 95 of 100 within", p95_ms, "ms", Limits(0, limit_ms, late, late), points=2)
             hint = more.format(MORE * rate)
-            yield between(f"{name}: at {MORE:g} times your load", above_ms, "ms", Limits(limit_ms, 1e6, hint, hint))
+            above = between(f"{name}: at {MORE:g} times your load", above_ms, "ms", Limits(limit_ms, 1e6, hint, hint))
+            yield in_time
+            yield counting_beside(in_time, above)
 
 
 def capacity_per_s(parameters: Parameters) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from labs.framework import files
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import trial
 from probes.preflight import TransferSpec
@@ -85,18 +85,20 @@ class PreflightLab(Lab):
         delivered_mbit = parameters["buffer_kb"] * 8 / rtt_ms
         yield answered(work, "delivered_mbit", "throughput as delivered", delivered_mbit, each, within=0.3)
         units = "size and throughput: megabytes, or megabits? And did your small transfer go as fast as the large one?"
-        yield answered(work, "seconds", "time of the large transfer", values.get("seconds", 0.0), units, within=0.12)
+        yield answered(work, "seconds", "time of the large transfer", values.get("seconds"), units, within=0.12)
         costs = "measuring so much costs more than it tells"
         limits = Limits(0, MAX_PROBE_MB, too_high=costs)
-        yield between("size of the small transfer", values.get("probe_mb"), "MB", limits)
+        size = between("size of the small transfer", values.get("probe_mb"), "MB", limits)
         ratio = 100 * values["probe_mbit"] / values["large_mbit"] if values.get("large_mbit") else None
         start = "what does TCP do in its first round trips, and which share of your small transfer is that?"
-        yield between(
-            "throughput of the small transfer", ratio, "% of the large one's", Limits(87, 113, start, start), points=2
-        )
+        is_like_large = Limits(87, 113, start, start)
+        small = between("throughput of the small transfer", ratio, "% of the large one's", is_like_large, points=2)
         window = "the sender waits for the receiver's window: how large must the buffers be, all together?"
         limits = Limits(0.85 * PAYLOAD_SHARE * mbit, mbit, too_low=window)
-        yield between("throughput of the large transfer", values.get("large_mbit"), "Mbit/s", limits, points=2)
+        large = between("throughput of the large transfer", values.get("large_mbit"), "Mbit/s", limits, points=2)
+        yield counting_beside(small, size)
+        yield counting_beside(large, small)
+        yield large
 
 
 def _chosen(work: Work, parameters: Parameters) -> dict[str, float]:

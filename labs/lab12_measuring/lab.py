@@ -15,7 +15,7 @@ from flightpath.hosts import running
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from labs.framework import programs
-from labs.framework.judging import Limits, answered, between
+from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
 from labs.framework.network import trial
 from topologies.multipath_pair import MultipathPair
@@ -96,9 +96,11 @@ class MeasuringLab(Lab):
         limits = Limits(
             0.97 * requested, 1.02 * requested, too_low=missing, too_high=f"{RATE} requests a second were asked for"
         )
-        yield between("requests", values.get("requests"), "", limits)
+        requests = between("requests", values.get("requests"), "", limits)
+        yield requests
         half = "half of all requests meet no pause"
-        yield between("median", values.get("p50_ms"), "ms", Limits(rtt_ms, rtt_ms + 6, half, half))
+        median = between("median", values.get("p50_ms"), "ms", Limits(rtt_ms, rtt_ms + 6, half, half))
+        yield counting_beside(requests, median)
         since = "a user waits from the moment when the request should have been sent"
         p99_ms = values.get("true_p99_ms", 0.0)
         limits = Limits(0.92 * p99_ms, 1.08 * p99_ms, since, "the worst of a hundred is not the worst of all")

@@ -21,7 +21,7 @@ def read_counters(host: CommandHost) -> Mapping[str, int]:
     for names, values in zip(lines[::2], lines[1::2], strict=True):
         if names.startswith("MPTcpExt:"):
             return dict(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
-    hint = "it needs CONFIG_MPTCP; `python3 -m topologies doctor` checks this"
+    hint = "it needs CONFIG_MPTCP; `flightpath doctor` checks this"
     raise MeasurementFailed(f"{host.name}: the kernel has no MPTCP counters", hint)
 
 

@@ -7,6 +7,7 @@ are too short for the optimising compiler to pay, hence `TieredStopAtLevel=1`.
 
 import contextlib
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -306,7 +307,7 @@ def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
     if mptcp:
         require("mptcpize")
     if not (home / "bin" / "ApacheJMeter.jar").is_file():
-        hint = SETUP_HINT if IS_CHECKOUT else "run `python3 -m probes.jmeter.install`"
+        hint = SETUP_HINT if IS_CHECKOUT else f"run `{sys.executable} -m probes.jmeter.install`"
         raise MissingCapability(f"JMeter is not installed in {home}", hint)
     return home
 

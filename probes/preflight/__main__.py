@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 
-from flightpath.completion import is_completing, parse
+from flightpath.completion import OWN_PARSERS, is_completing, parse, take_word
 from flightpath.errors import FlightpathError
 from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.terminal import visible
 
-QUERIES = ("history", "compare", "plot", "check", "predict")
+QUERIES = OWN_PARSERS["preflight"] or ()
 """The commands that are named by the first argument; any other is a far end to be measured, or begins with `--from`."""
 
 _INTERRUPTED = 130
@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int
     """Runs a command; returns the exit code. Results go to stdout, everything else to stderr."""
     prepare_process()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if is_completing() and (word := take_word(QUERIES)):
+        words = [word]
     query = words[0] if words and words[0] in QUERIES else None
     default = "matrix" if any(word.partition("=")[0] == "--from" for word in words) else "measure"
     command = import_module(f"probes.preflight.commands.{query or default}")

@@ -3,8 +3,9 @@
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import native
@@ -29,7 +30,7 @@ class Iperf3(Probe):
             iperf3 3.12 counts the losses of that time.
         reverse: the server sends.
         mptcp: use MPTCP (`mptcpize`).
-        interval_s: interval of the series.
+        interval_s: interval of the series; that of the server (`Iperf3Server`) should be the same.
         window: socket buffer, as iperf3 reads it (`64K`); sized by the kernel by default.
         mss_bytes: TCP's maximum segment size; that of the path by default.
         udp_bps: send UDP datagrams at this rate instead, in all streams together.
@@ -63,7 +64,7 @@ class Iperf3(Probe):
             Metrics `goodput` (bit/s, payload, as the receiver counts it), `cpu_sender` and `cpu_receiver` (% of a core,
             iperf3's processes with the kernel's work for them); for TCP `retransmissions` (1), and `rtt` (ms, mean of
             the smoothed round trip) if the client sends and MPTCP is not used; for UDP `lost` (%) and `jitter` (ms).
-            Series `goodput` (bit/s, as the client counts it).
+            Series `goodput` (bit/s, as the receiver counts it: a sender counts what fits into its socket's buffer).
         """
         deadline = time.monotonic() + _BUSY_S
         while True:
@@ -101,7 +102,7 @@ class Iperf3(Probe):
         }
         words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
         flags = [*(["--reverse"] if self.reverse else []), *(["--udp"] if self.udp_bps is not None else [])]
-        return [*over_mptcp(self.mptcp), *_patiently(), "iperf3", "--json", *words, *flags]
+        return [*over_mptcp(self.mptcp), *_patiently(), "iperf3", "--json", "--get-server-output", *words, *flags]
 
     def _measurement(self, report: Mapping[str, Any]) -> Measurement:
         end = report["end"]
@@ -120,10 +121,24 @@ class Iperf3(Probe):
         else:
             metrics["lost"] = Metric(end["sum"]["lost_percent"], "%")
             metrics["jitter"] = Metric(end["sum"]["jitter_ms"], "ms")
-        intervals = [interval["sum"] for interval in report["intervals"] if not interval["sum"].get("omitted")]
-        times, rates = (tuple(interval[key] for interval in intervals) for key in ("start", "bits_per_second"))
+        goodput = self._series((report if self.reverse else report["server_output_json"])["intervals"])
         facts = {"iperf3": report["start"].get("version", ""), "mss_bytes": report["start"].get("tcp_mss_default")}
-        return Measurement(metrics, {"goodput": Series("bit/s", times, rates)}, facts)
+        return Measurement(metrics, {"goodput": goodput}, facts)
+
+    def _series(self, intervals: Sequence[Mapping[str, Any]]) -> Series:
+        """Returns the goodput in a receiver's intervals, without the warm-up and without the rest at the end.
+
+        If the warm-up ends at the moment at which an interval should, iperf3 gives the next one the start of that
+        interval, on a clock that has begun again, and its time. So each begins here where the one before it ended.
+        """
+        sums = [interval["sum"] for interval in intervals if not interval["sum"].get("omitted")]
+        spans = list(pairwise([0.0, *(each["end"] for each in sums)]))
+        rates = [
+            (begin, 8 * each["bytes"] / (end - begin))
+            for each, (begin, end) in zip(sums, spans, strict=True)
+            if end - begin >= self.interval_s / 2
+        ]
+        return Series("bit/s", tuple(begin for begin, _ in rates), tuple(rate for _, rate in rates))
 
 
 def _patiently() -> list[str]:

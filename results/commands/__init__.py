@@ -1,1 +1,1 @@
-"""The commands of `python -m results`."""
+"""The commands of `flightpath results`."""

@@ -1,4 +1,4 @@
-"""The commands of `python -m results`."""
+"""The commands of `flightpath results`."""
 
 import argparse
 import sys
@@ -39,7 +39,11 @@ from results.summary.means import metric_names
 from results.summary.runs import headlines
 
 _SHOWN = 100
-_EXPORTS = ("json", "csv", "parquet")
+_EXPORTS = {
+    "json": "as one JSON file (the default)",
+    "csv": "as a zip of CSV tables",
+    "parquet": "as a zip of Parquet tables; needs pyarrow, which is not installed by default",
+}
 
 _RUN = argument("run", metavar="RUN")
 _METRICS = argument(
@@ -191,7 +195,12 @@ def _report(options: argparse.Namespace) -> None:
     "export",
     "write runs into a file, with everything that the store has of them",
     argument("runs", nargs="*", metavar="RUN", help="which (by default those that match the filters)"),
-    one_of(*(argument(f"--{kind}", dest="kind", action="store_const", const=kind) for kind in _EXPORTS)),
+    one_of(
+        *(
+            argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="json", help=text)
+            for kind, text in _EXPORTS.items()
+        )
+    ),
     argument("--output", type=Path, metavar="FILE", help="the file (by default RUN.json or RUN.csv.zip, here)"),
     add_filter_options,
 )
@@ -199,7 +208,7 @@ def _export(options: argparse.Namespace) -> None:
     from results.exchange.export import export_runs
     from results.exchange.files import write_export
 
-    store, kind = _open_store(options), options.kind or _EXPORTS[0]
+    store, kind = _open_store(options), options.kind
     if options.runs:
         run_ids = list(dict.fromkeys(store.resolve(run) for run in options.runs))
     else:
@@ -277,5 +286,5 @@ def _history(store: Store, options: argparse.Namespace) -> list[Run]:
     record = store.run(options.runs[0])
     earlier = store.finished_before(record, options.history)
     if not earlier:
-        raise UsageError(f"no run of {record.scenario} was finished before {record.run_id}")
+        raise UsageError(f"no run of {record.scenario} with the same plan was finished before {record.run_id}")
     return [(past, store.cells(past.run_id, series=False)) for past in earlier]

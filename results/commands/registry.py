@@ -1,4 +1,4 @@
-"""Registration of the commands of `python -m results`: functions with a name, a help text and arguments."""
+"""Registration of the commands of `flightpath results`: functions with a name, a help text and arguments."""
 
 import argparse
 from collections.abc import Callable

@@ -69,6 +69,11 @@ class Comparison:
         return self.change in (Change.SLOWER, unwanted)
 
     @property
+    def is_equal(self) -> bool:
+        """True if both means are the same number, as those of two runs in virtual time are."""
+        return self.effect is not None and self.effect.before == self.effect.after
+
+    @property
     def change_text(self) -> str:
         """Difference with its interval, for example `+3.1 % (+2.0 to +4.2)`."""
         if self.effect is None:
@@ -121,8 +126,10 @@ class Compared:
                 return f"{self.after} is {change} than {self.before}."
         if changes & {Change.MORE, Change.LESS}:
             return f"{self.after} differs from {self.before}, but is neither faster nor slower."
-        if changes == {Change.UNKNOWN}:
+        if Change.UNKNOWN in changes:
             return f"Whether {self.after} differs from {self.before} cannot be told: too few repetitions."
+        if all(each.is_equal for each in self.comparisons):
+            return f"All compared means of {self.after} and {self.before} are equal."
         return f"Between {self.after} and {self.before} there is no difference that these data can show."
 
     @property
@@ -211,13 +218,16 @@ def _computed(effect: Callable[[], Effect]) -> Effect | None:
 
 
 def _judged(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Judges comparisons, with their p values corrected: of twenty, one would differ by chance."""
+    """Judges comparisons, with their p values corrected: of twenty, one would differ by chance.
+
+    Equal means need no test.
+    """
     tested = [
         (position, each.effect, each.effect.p)
         for position, each in enumerate(comparisons)
         if each.effect is not None and each.effect.p is not None
     ]
-    judged = list(comparisons)
+    judged = [replace(each, change=Change.SAME) if each.is_equal else each for each in comparisons]
     for (position, effect, _), p in zip(tested, holm([p for _, _, p in tested]), strict=True):
         change = Change.SAME if p > ALPHA else _change(judged[position], effect)
         judged[position] = replace(judged[position], change=change)

@@ -2,9 +2,12 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from string import ascii_lowercase
 from typing import Any
 
+from results.comparison.differences import differences
 from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
 from results.store.history import PastValue, latest_metrics, past_values
@@ -49,7 +52,10 @@ def _point(record: RunRecord, value: PastValue) -> str:
 
 
 def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> dict[str, Any] | None:
-    """Returns the chart of one point, with the runs from left to right; `ticks` are heights with labels."""
+    """Returns the chart of one point, with the runs from left to right; `ticks` are heights with labels.
+
+    Runs of different plans are on lines of their own, which have letters.
+    """
     unit = runs[-1][1][-1].unit
     estimates = [
         (record, verdict, e) for record, values in runs for verdict, e in [_estimate(values, unit)] if e is not None
@@ -66,10 +72,12 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) ->
     def height(value: float) -> float:
         return round(_HEIGHT - _BOTTOM - (value - low) / span * (_HEIGHT - _BOTTOM - _TOP), 1)
 
-    step = (_WIDTH - _LEFT - 20) / max(1, len(estimates) - 1)
+    plans = _plans([record for record, _, _ in estimates])
+    step = (_WIDTH - _LEFT - 28) / max(1, len(estimates) - 1)
     dots = [
         {
             "run_id": record.run_id,
+            "plan": plans[_conditions(record)][0],
             "started": f"{record.started_at:%Y-%m-%d %H:%M}",
             "machine": machine(record),
             "text": interval_text(e.value, e.low, e.high, factor),
@@ -85,12 +93,37 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) ->
         "point": point,
         "unit": shown_unit,
         "dots": dots,
-        "line": " ".join(f"{dot['x']},{dot['y']}" for dot in dots if dot["verdict"] is not Verdict.UNUSABLE),
+        "lines": [_line(letter, [dot for dot in dots if dot["plan"] == letter]) for letter, _ in plans.values()],
+        "plans": list(plans.values()) if len(plans) > 1 else [],
         "ticks": [(height(low + span * share), short((low + span * share) * factor)) for share in (0, 0.5, 1)],
         "width": _WIDTH,
         "height": _HEIGHT,
         "left": _LEFT,
     }
+
+
+def _plans(records: Sequence[RunRecord]) -> dict[str, tuple[str, str]]:
+    """Returns a letter for each plan, and in which settings it differs from the others; no letter for a single one."""
+    first = {_conditions(record): replace(record, plan=record.conditions, environment={}) for record in records}
+    found = differences([(record, ()) for record in first.values()])
+    letters = ascii_lowercase if len(first) > 1 else " "
+    return {
+        conditions: (
+            letters[number % len(letters)] * (1 + number // len(letters)),
+            "; ".join(f"{each.name.removeprefix('settings.')}={each.values[number]}" for each in found),
+        )
+        for number, conditions in enumerate(first)
+    }
+
+
+def _conditions(record: RunRecord) -> str:
+    return json.dumps(record.conditions, sort_keys=True, default=str)
+
+
+def _line(letter: str, dots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    usable = [dot for dot in dots if dot["verdict"] is not Verdict.UNUSABLE]
+    points = " ".join(f"{dot['x']},{dot['y']}" for dot in usable)
+    return {"letter": letter, "points": points, "x": dots[-1]["x"], "y": dots[-1]["y"]}
 
 
 def _estimate(values: Sequence[PastValue], unit: str) -> tuple[Verdict, Estimate | None]:

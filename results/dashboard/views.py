@@ -140,7 +140,7 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
     if with_history:
         records = [*store.finished_before(records[0], HISTORY_COMPARED), *records]
         if len(records) == 1:
-            raise UsageError("no run of its scenario was finished before it", "choose another run to compare it with")
+            raise UsageError("no run with the same plan was finished before it", "compare it with another run")
     sides = [(record, store.cells(record.run_id, series=False)) for record in records]
     return {
         "page": "compare",

@@ -6,6 +6,7 @@ import functools
 import io
 import json
 import os
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -34,7 +35,7 @@ _NOT_AN_EXPORT = (
 _MANIFEST = "manifest.json"
 _QUOTED = "quoted"
 """Key of the manifest: texts that begin like formulas are quoted, which version 0.1.0 did not do."""
-_PARQUET_HINT = ".venv/bin/pip install -e '.[parquet]'"
+_PARQUET_HINT = f"{sys.executable} -m pip install 'pyarrow>=16'"
 
 
 def write_export(export: Export, target: Path, kind: str) -> None:

@@ -24,6 +24,7 @@ def matrix(
     title: str,
     badge: str,
     verdict: Verdict,
+    legend: str,
 ) -> Figure:
     """Draws a matrix whose colours are the logarithms of values above 0.
 
@@ -33,6 +34,7 @@ def matrix(
         sources, targets: rows from the top and columns from the left.
         title: title with the unit.
         badge, verdict: verdict on the values, in words and as a colour.
+        legend: meaning of the texts and colours.
     """
     with style.drawing():
         figure = style.new_figure(_MARGINS_IN + _CELL_IN * len(sources), title, badge, verdict)
@@ -53,6 +55,7 @@ def matrix(
         for spine in axes.spines.values():
             spine.set_visible(False)
         style.plain_axes(axes, "to", "from")
+        axes.text(0, 1.02, legend, transform=axes.transAxes, color=style.INK, fontsize=7.5, va="bottom", wrap=True)
         axes.grid(visible=False)
     return figure
 

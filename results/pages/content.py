@@ -105,7 +105,7 @@ def _commands(record: RunRecord) -> str:
             *([f"# Flightpath {', commit '.join(program)}"] if program else []),
             "sudo make setup",
             f"sudo {command}" if needs_root else command,
-            "python -m results show latest",
+            "flightpath results show latest",
         ]
     )
 

@@ -66,7 +66,7 @@ class RunFilter:
 
 def add_filter_options(parser: argparse._ActionsContainer) -> None:
     """Adds the options that `RunFilter.parse` reads."""
-    parser.add_argument("--scenario", help="only runs of this scenario")
+    parser.add_argument("--scenario", metavar="NAME", help="only runs of this scenario")
     parser.add_argument(
         "--where", action="append", default=[], metavar="NAME=VALUE", help="only runs with this parameter; repeatable"
     )

@@ -5,6 +5,7 @@ import fcntl
 import itertools
 import json
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -29,6 +30,9 @@ BUSY_TIMEOUT_S = 60.0
 READ_WHOLE_BYTES = 16 * 2**20
 """Maximum size of a database of which a reader checks every page, in some 20 ms. A writer always checks all pages: its
 cells took longer to measure."""
+
+_NEEDED_BYTES = 2**17
+_FULL_HINT = "free some space there, or choose a folder on another disk with --results DIR"
 
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -92,6 +96,8 @@ def _prepare(folder: Path, database: Path, notify: Callable[[str], None]) -> Non
             _create_or_upgrade(database)
     except (OSError, sqlite3.OperationalError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if _is_full(folder):
+            raise UsageError(f"results cannot be kept in {folder}: its disk is full", _FULL_HINT) from error
         raise UsageError(
             f"results cannot be kept in {folder}: {reason}", "choose a folder that you may write to with --results DIR"
         ) from error
@@ -106,9 +112,18 @@ def _check_readable(database: Path) -> None:
         is_small = database.stat().st_size <= READ_WHOLE_BYTES
         damage = _damage(database, _mode(database, writable=False), whole=is_small)
     except sqlite3.OperationalError as error:
-        raise UsageError(f"{database} cannot be read: {error}") from error
+        full = _is_full(database.parent)
+        problem = "its disk is full, and SQLite needs a little room to read" if full else error
+        raise UsageError(f"{database} cannot be read: {problem}", _FULL_HINT if full else "") from error
     if damage:
         raise UsageError(f"{database} is damaged: {damage}", "nothing was changed; the next run will move it aside")
+
+
+def _is_full(folder: Path) -> bool:
+    """Returns whether there is too little room for SQLite, which calls that `disk I/O error` in some places."""
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(folder).free < _NEEDED_BYTES
+    return False
 
 
 def _mode(database: Path, *, writable: bool) -> str:
@@ -201,6 +216,8 @@ def _explain(database: Path, error: Exception) -> StoreFailed:
         return StoreFailed(
             f"{database} is damaged: {reason}", "nothing was changed; the next run checks all of it and moves it aside"
         )
+    if _is_full(database.parent):
+        return StoreFailed(f"the store in {database.parent} failed: its disk is full", _FULL_HINT)
     hint = f"another process has locked it for {BUSY_TIMEOUT_S:g} s; try again when that has finished"
     return StoreFailed(f"the store in {database.parent} failed: {reason}", hint if "locked" in str(reason) else "")
 

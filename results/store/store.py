@@ -257,9 +257,9 @@ class Store:
         return next(iter(self.runs(scenario, last=1)), None)
 
     def finished_before(self, record: RunRecord, last: int) -> list[RunRecord]:
-        """Returns the last finished runs of a run's scenario and clock that began before it, oldest first."""
+        """Returns the last finished runs of a run's scenario and conditions that began before it, oldest first."""
         earlier = self.find(RunQuery(record.scenario, before=record.started_at, status=RunStatus.DONE))
-        return [run for run in earlier if run.clock is record.clock][-last:]
+        return [run for run in earlier if run.conditions == record.conditions][-last:]
 
     def plans(self, query: RunQuery) -> list[tuple[str, Mapping[str, Any]]]:
         """Returns the ids and plans of the runs that match a query, oldest first."""

@@ -165,7 +165,7 @@ def _sum(numbers: Sequence[float | None]) -> float | None:
 def _of(measured_ms: float | None, requested_ms: float | None) -> str:
     if measured_ms is None or requested_ms is None:
         return NONE
-    return f"{max(0.0, measured_ms):.2f} of {requested_ms:.2f} ms"
+    return f"{max(0.0, measured_ms):.2f} ms ({requested_ms:g} requested)"
 
 
 def _bins(counts: Sequence[int]) -> tuple[float, ...]:

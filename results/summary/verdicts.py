@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from flightpath.clock import Clock
+from flightpath.units import counted
 from results.records import CellResult, Verdict
 from results.statistics.machines import machine_difference
 
@@ -93,4 +94,4 @@ def _with_ranges(reasons: Sequence[str]) -> str:
 
 
 def _cells(count: int) -> str:
-    return f"{count} cell" if count == 1 else f"{count} cells"
+    return counted(count, "cell")

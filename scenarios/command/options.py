@@ -21,6 +21,7 @@ from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
 from topologies.testbed.openvswitch import DATAPATHS
 
 AUTO = "auto"
+_METAVARS = {int: "N", float: "NUMBER", str: "TEXT"}
 _FORMER_EXECUTORS = {"lab": "uml"}
 """Names of executors in version 0.1.0, which are accepted for a version longer."""
 
@@ -64,7 +65,7 @@ class CommandRequest:
 def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentParser:
     """Makes the parser of a scenario's options; `prog` is what the user typed to get here."""
     parser = argparse.ArgumentParser(
-        prog=prog or f"python -m scenarios.{scenario.name}",
+        prog=prog or f"flightpath run {scenario.name}",
         description=inspect.getdoc(scenario),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
@@ -241,7 +242,7 @@ def _add_parameter(group: argparse._ArgumentGroup, parameter: Axis | Setting | F
                 parameter.option,
                 action=ListOption if parameter.metavar == LIST else "store",
                 type=type(parameter.quick),
-                metavar=parameter.metavar,
+                metavar=parameter.metavar or _METAVARS[type(parameter.quick)],
                 help=_help(parameter.help, texts),
             )
         case Factor():

@@ -24,6 +24,7 @@ from flightpath.completion import parse
 from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
+from flightpath.units import counted
 from results.exchange.progress import report_progress
 from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
@@ -162,7 +163,7 @@ def _print_result(
         if path.suffix == ".png":
             shown = path.relative_to(here) if path.is_relative_to(here) else path
             console.print(f"figure: {shown}", soft_wrap=True)
-    console.print(f"run: {run_id} (python -m results show {run_id})", soft_wrap=True)
+    console.print(f"run: {run_id} (flightpath results show {run_id})", soft_wrap=True)
 
 
 def _dry_run(request: RunRequest) -> int:
@@ -178,7 +179,7 @@ def _print_plan(scenario: Scenario, plan: Plan) -> int:
     estimates = {cell.label: scenario.estimate_s(cell, plan) for cell in plan.cells()}
     for label, seconds in estimates.items():
         print(f"{label}  about {seconds:.0f} s")
-    print(f"{len(estimates)} cells, about {sum(estimates.values()) / 60:.1f} min")
+    print(f"{counted(len(estimates), 'cell')}, about {sum(estimates.values()) / 60:.1f} min")
     return 0
 
 

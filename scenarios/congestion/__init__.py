@@ -1,1 +1,1 @@
-"""Parts of the experiments with congestion controls, and the command `python -m congestion trace`."""
+"""Parts of the experiments with congestion controls, and the command `flightpath congestion trace`."""

@@ -1,4 +1,4 @@
-"""The command `python -m congestion trace`: the window of one transfer over time, with a certificate."""
+"""The command `flightpath congestion trace`: the window of one transfer over time, with a certificate."""
 
 import json
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""The options of `python -m congestion trace`; the libraries that it needs are loaded when it runs."""
+"""The options of `flightpath congestion trace`; the libraries that it needs are loaded when it runs."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -12,8 +12,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="NAME", help="congestion controls, measured one after the other")
     what = "the link; the delay is one way (default %(default)s)"
     parser.add_argument("--link", default="20Mbit,20ms,1bdp", metavar="BANDWIDTH,DELAY[,QUEUE[,LOSS]]", help=what)
-    parser.add_argument("--seconds", type=float, default=10.0, help="length of each transfer (default %(default)g)")
-    parser.add_argument("--interval", default="5ms", help="time between two samples (default %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, metavar="N", help="length of each transfer (default %(default)g)"
+    )
+    parser.add_argument(
+        "--interval", default="5ms", metavar="TIME", help="time between two samples (default %(default)s)"
+    )
     parser.add_argument(
         "--output", type=Path, default=Path(), metavar="DIR", help="folder for the figures (default: here)"
     )

@@ -1,4 +1,4 @@
-"""The command `python -m scenarios.reproduction`: measures the record, writes its page, compares two records."""
+"""The command `python3 -m scenarios.reproduction`: measures the record, writes its page, compares two records."""
 
 import argparse
 import sys
@@ -20,13 +20,13 @@ FOLDER = Path("results/reproduction")
 
 _EPILOG = """\
 examples:
-  python -m scenarios.reproduction --dry-run           what would be measured, and how long that takes
-  python -m scenarios.reproduction                     all parts; after Ctrl-C, the same command continues
-  python -m scenarios.reproduction dtn_buffers         one part
-  python -m scenarios.reproduction --page              the page from the store; nothing is measured
-  python -m scenarios.reproduction --record            updates the record in docs/ from the store, to commit
-  python -m scenarios.reproduction --check             compares the store with that record
-  python -m scenarios.reproduction --check other.json  compares another record with it
+  python3 -m scenarios.reproduction --dry-run           what would be measured, and how long that takes
+  python3 -m scenarios.reproduction                     all parts; after Ctrl-C, the same command continues
+  python3 -m scenarios.reproduction dtn_buffers         one part
+  python3 -m scenarios.reproduction --page              the page from the store; nothing is measured
+  python3 -m scenarios.reproduction --record            updates the record in docs/ from the store, to commit
+  python3 -m scenarios.reproduction --check             compares the store with that record
+  python3 -m scenarios.reproduction --check other.json  compares another record with it
 
 A part is complete if its run is done, has the same plan, and nothing that measures was changed since.
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m scenarios.reproduction",
+        prog="python3 -m scenarios.reproduction",
         description="Measures every claim of the four papers, and writes one page about it.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,

@@ -52,7 +52,7 @@ class Part:
     @property
     def command(self) -> str:
         """The command that repeats this part by itself."""
-        return " ".join(["python3 -m", f"scenarios.{self.scenario.name}", *self.arguments])
+        return " ".join(["flightpath run", self.scenario.name, *self.arguments])
 
     def plan(self) -> Plan:
         """Returns the plan, before cells that this machine cannot measure are left out."""

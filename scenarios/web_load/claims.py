@@ -26,6 +26,7 @@ from experiments.judging import (
     members_text,
     together,
 )
+from flightpath.units import counted
 from results.records import ClaimVerdict
 from results.statistics.effects import difference_of_means
 from results.statistics.estimates import Estimate, mean
@@ -193,7 +194,9 @@ def _no_errors(evidence: Evidence) -> Outcome:
     own = evidence.where(protocol="mptcp")
     by_load = own.by("load")
     errors = sum(own.values("errors"))
-    measured = f"{errors:.0f} errors in {len(own.cells)} runs at {len(by_load)} loads"
+    measured = (
+        f"{counted(round(errors), 'error')} in {counted(len(own.cells), 'run')} at {counted(len(by_load), 'load')}"
+    )
     if errors > 0:
         by_rate = own.means("error_rate", "load")
         worst = max(by_rate, key=by_rate.__getitem__)

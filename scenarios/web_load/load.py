@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.scenario import RunningCell
+from flightpath.units import counted
 from probes.counters import links, mptcp
 from probes.jmeter.engines import Generator
 from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
@@ -82,7 +83,7 @@ class WebLoad:
             self._events_started = True
         if progress.fraction > 0.5 and not watch.algorithms:
             watch.record_congestion_control()
-        errors = f", {progress.errors} errors" if progress.errors else ""
+        errors = f", {counted(progress.errors, 'error')}" if progress.errors else ""
         self._run.progress(0.2 + 0.8 * progress.fraction, f"{progress.requests} requests{errors}")
 
     def _throughputs(self, load_run: LoadRun) -> dict[str, Series]:

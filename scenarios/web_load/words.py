@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from experiments.claims import Evidence, InsufficientData
 from experiments.judging import percent_text
+from flightpath.units import counted
 from results.records import CellResult
 from results.statistics.estimates import usable
 from scenarios.web_load.loads import loads_of_both
@@ -66,7 +67,7 @@ def _lateness(evidence: Evidence, load: float) -> str:
 def _errors(evidence: Evidence) -> str:
     failed = {protocol: sum(evidence.where(protocol=protocol).values("errors")) for protocol in ("tcp", "mptcp")}
     if not any(failed.values()):
-        return f"No request failed in {len(evidence.cells)} cells."
+        return f"No request failed in {counted(len(evidence.cells), 'cell')}."
     return f"Requests that failed: {failed['tcp']:.0f} with TCP, {failed['mptcp']:.0f} with MPTCP."
 
 

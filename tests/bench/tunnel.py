@@ -25,7 +25,7 @@ FAST_ETHERNET = LinkSpec(bandwidth_bps=100_000_000, delay_s=0.001, queue="20ms")
 NEAR, FAR = (replace(FAST_ETHERNET, delay_s=delay_s, queue="100ms") for delay_s in (0.005, 0.05))
 IP_BYTES = {4: 20, 6: 40}
 UDP_AND_GRE_BYTES, TCP_BYTES = 16, 32
-WHY_VEGAS = "2 packets are 60 us here: python -m scenarios.vegas_thresholds"
+WHY_VEGAS = "2 packets are 60 us here: flightpath run vegas_thresholds"
 
 
 class Result(NamedTuple):

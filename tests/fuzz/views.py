@@ -59,7 +59,7 @@ def look_at_report(store: Store, run_id: str) -> None:
 def look_at_command(
     store: Store, *words: str, command: Callable[[list[str]], int] = main, codes: Collection[int] = _CODES
 ) -> str:
-    """Runs a command, of `python -m results` if no other is given, on a store; returns what it printed on stdout."""
+    """Runs a command, of `flightpath results` if no other is given, on a store; returns what it printed on stdout."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = command([words[0], "--results", str(store.folder), *words[1:]])

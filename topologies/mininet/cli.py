@@ -54,7 +54,9 @@ class FlightpathCLI(CLI):
 
     @override
     def onecmd(self, line: str) -> bool | str | None:
-        """Runs one command; prints an error of ours in one line, and a certificate if it has moved packets."""
+        """Runs a command that is no comment; prints an error of ours in one line, and a certificate if packets moved."""
+        if line.lstrip().startswith("#"):
+            return None
         mark = CERTIFIER.mark()
         try:
             return super().onecmd(line)

@@ -25,7 +25,7 @@ _START_TIMEOUT_S = 30.0
 
 
 class FlightpathController(LazyShellNode, Controller):
-    """`python -m controllers` as a separate process, on the sandbox's loopback interface.
+    """`flightpath controller` as a separate process, on the sandbox's loopback interface.
 
     Args:
         policy: policy that chooses paths for TCP and MPTCP (`controllers.subflows.policies`); empty is the default
@@ -84,7 +84,7 @@ class FlightpathController(LazyShellNode, Controller):
         self._wait_for("listening on", "the controller to listen")
 
     def show(self, *options: str) -> str:
-        """Returns the output of `python -m controllers show`; raises the errors of `flightpath.commands.run`."""
+        """Returns the output of `flightpath controller show`; raises the errors of `flightpath.commands.run`."""
         url = self.view.where
         return run(python_module("controllers", "show", "--url", url, *options))
 

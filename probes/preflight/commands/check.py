@@ -13,10 +13,11 @@ from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
-from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span
+from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span, spaced
 from probes.preflight.commands.common import (
     MAX_MEASUREMENTS,
     add_far_end_options,
+    add_profile_option,
     open_store,
     print_line,
     query_parser,
@@ -25,10 +26,10 @@ from probes.preflight.commands.common import (
 )
 from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
-from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load
+from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load_profile
 from probes.preflight.history.recording import load_result
 from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast, judge
-from probes.preflight.history.repetition import FILES_AND_FOLDERS, last_repetition
+from probes.preflight.history.repetition import FILES_AND_FOLDERS, keeping, last_repetition
 from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options, read_fields
 from results.store.location import StoreLocation, store_location
 from results.store.store import Store
@@ -86,8 +87,9 @@ def parser() -> ArgumentParser:
     made.add_argument("--transfer", metavar="SIZE", help="size of the planned transfer: 2TB, 500GB, 64GiB")
     made.add_argument("--target-time", metavar="TIME", help="how long it may take: 3h20m, 90min, 2d")
     made.add_argument("--upload", action="store_true", help="the transfer goes to the far end, not from it")
+    add_profile_option(made, "measure with the settings pinned under this name, and judge by their measurements alone")
     how = made.add_mutually_exclusive_group()
-    how.add_argument("--measure", action="store_true", help="measure first, with the settings of the last time")
+    how.add_argument("--measure", action="store_true", help="measure first, with the profile's or the last settings")
     how.add_argument("--no-measure", action="store_true", help="do not measure (default without REMOTE_FILE)")
     add_options(made, "measurement", {name: TRANSFER[name] for name in ("sink", "remote_folder")})
     add_far_end_options(made)
@@ -120,11 +122,14 @@ def run(options: Namespace) -> int:
 
 def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -> Check:
     """Measures if requested, and judges the newest measurement by those before it."""
-    direction = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
+    direction: str = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     if options.measure or options.remote_file:
-        _measure(options, direction)
+        direction = _measure(options, Direction(direction)).direction
     store, host = open_store(options), host_name(options.host)
-    pasts = [past for past in load(store, options.host, MAX_MEASUREMENTS) if past.direction == direction]
+    pasts = load_profile(store, options.host, options.profile, MAX_MEASUREMENTS)
+    if options.profile:
+        direction = pasts[0].direction
+    pasts = [past for past in pasts if past.direction == direction]
     if not pasts:
         raise UsageError(f"no {direction} of {host} is stored", "measure it: --measure")
     newest = pasts[-1]
@@ -152,15 +157,21 @@ def _own_congestion_control(store: Store, past: PastMeasurement) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _measure(options: Namespace, direction: Direction) -> None:
-    """Measures and stores: with the settings of the last time, so that the two can be compared."""
-    from probes.preflight.commands.measure import measure_and_store
+def _measure(options: Namespace, direction: Direction) -> TransferSpec:
+    """Measures and stores with the settings of the profile or of the last time, so that both can be compared."""
+    from probes.preflight.commands.measure import measure_and_store, pinned_settings
 
     location = store_location(options)
     names = (*FILES_AND_FOLDERS, "stall_limit_s", "connect_limit_s")
     given = read_fields({name: getattr(options, name) for name in names})
-    spec = dataclasses.replace(_repeated_spec(location, options.host, direction, given), **given)
+    if pinned := pinned_settings(location, options.host, options.profile) if options.profile else None:
+        print(visible(pinned.announcement(given)), file=sys.stderr)
+        named = given | ({"direction": direction} if options.upload else {})
+        spec = keeping(pinned, options.profile, named)
+    else:
+        spec = dataclasses.replace(_repeated_spec(location, options.host, direction, given), **given)
     measure_and_store(resolved_target(options), spec, location, options)
+    return spec
 
 
 def _repeated_spec(location: StoreLocation, host: str, direction: Direction, given: Collection[str]) -> TransferSpec:
@@ -220,16 +231,16 @@ def _judgement_text(judgement: Judgement) -> str:
 
 
 def _forecast_text(size_bytes: int, expected: Forecast) -> str:
-    text = f"{format_bytes(size_bytes)} take {format_span(expected.seconds)}"
+    text = f"{spaced(format_bytes(size_bytes))} will take {spaced(format_span(expected.seconds))}"
     if expected.low_s is None or expected.high_s is None:
         return f"{text}; there is no interval from a single value"
-    interval = f"{format_span(expected.low_s)} to {format_span(expected.high_s)}"
+    interval = f"{spaced(format_span(expected.low_s))} to {spaced(format_span(expected.high_s))}"
     return f"{text}; with 95 % probability {interval} (from {expected.basis})"
 
 
 def _target_text(answer: Check) -> str:
     target_s, expected = answer.target_s or 1, answer.forecast
-    text = f"{format_span(target_s)} need {format_rate((answer.size_bytes or 0) * 8 / target_s)}"
+    text = f"{spaced(format_span(target_s))} would need {spaced(format_rate((answer.size_bytes or 0) * 8 / target_s))}"
     if expected is None:
         return f"{text}; no measurement of the path tells whether it has that"
     low, high = expected.low_s or expected.seconds, expected.high_s or expected.seconds

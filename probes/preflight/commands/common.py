@@ -62,6 +62,11 @@ def add_far_end_options(parser: ArgumentParser) -> None:
     group.add_argument("--batch", action="store_true", help="never ask for a passphrase or password")
 
 
+def add_profile_option(parser: Any, purpose: str) -> None:
+    """Adds the option that names a profile."""
+    parser.add_argument("--profile", default="", metavar="NAME", help=purpose)
+
+
 def resolved_target(options: Namespace) -> Resolved:
     """Returns the far end that a command line names."""
     return resolve(

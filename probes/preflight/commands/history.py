@@ -10,9 +10,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from flightpath.terminal import plain, print_table
-from flightpath.units import format_rate
-from probes.preflight.commands.common import count, open_store, query_parser, show
-from probes.preflight.history.past import PastMeasurement, describe, host_name, load
+from flightpath.units import counted, format_rate
+from probes.preflight.commands.common import add_profile_option, count, open_store, query_parser, show
+from probes.preflight.history.past import PastMeasurement, describe, host_name, load_profile
 from probes.preflight.history.recording import SCENARIO, route_changed
 from probes.preflight.records import LimitedBy
 from results.records import RunStatus
@@ -26,14 +26,15 @@ def parser() -> ArgumentParser:
     made = query_parser("history", "List the measurements of a far end, oldest first.")
     made.add_argument("host", metavar="HOST")
     made.add_argument("--last", type=count, default=_SHOWN, metavar="N", help=f"only the newest N ({_SHOWN})")
+    add_profile_option(made, "only those under this name")
     return made
 
 
 def run(options: Namespace) -> int:
     """Prints the measurements; returns the exit code."""
     store, host = open_store(options), host_name(options.host)
-    pasts = load(store, options.host, options.last)
-    stored = store.count(RunQuery(SCENARIO, host))
+    pasts = load_profile(store, options.host, options.profile, options.last)
+    stored = len(pasts) if options.profile else store.count(RunQuery(SCENARIO, host))
     show(options, _as_json(host, pasts), lambda console: _print_measurements(console, pasts, stored))
     return 0
 
@@ -45,6 +46,7 @@ def past_json(past: PastMeasurement) -> dict[str, Any]:
         "run": past.run_id,
         "at": past.at.astimezone(UTC).isoformat(),
         "target": past.target,
+        "profile": past.profile,
         "configuration": dict(past.configuration),
         "goodput": {
             "value": past.goodput_bps,
@@ -72,7 +74,7 @@ def _as_json(host: str, pasts: Sequence[PastMeasurement]) -> dict[str, Any]:
 
 
 def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stored: int) -> None:
-    shown = f"{len(pasts)} measurement" + ("" if len(pasts) == 1 else "s")
+    shown = counted(len(pasts), "measurement")
     caption = shown if stored <= len(pasts) else f"the newest {shown} of {stored}; --last N shows more"
     goodput = Column("goodput", justify="right")
     headings = ("when", "configuration", goodput, "lowest to highest", "verdict", "route", "run")
@@ -82,7 +84,7 @@ def _print_measurements(console: Console, pasts: Sequence[PastMeasurement], stor
         rates = past.goodputs_bps
         table.add_row(
             f"{past.at.astimezone():%Y-%m-%d %H:%M:%S}",
-            plain(describe(past.configuration)),
+            plain(f"{past.profile}: {describe(past.configuration)}" if past.profile else describe(past.configuration)),
             format_rate(past.goodput_bps) if past.goodput_bps else "-",
             f"{format_rate(min(rates))} to {format_rate(max(rates))}" if len(rates) > 1 else "-",
             _verdict_text(past),
@@ -107,4 +109,4 @@ def _route_text(before: str, route: str) -> Text:
         return Text("-")
     if before and route_changed(before, route):
         return Text("changed", style="yellow")
-    return Text("same" if before else f"{route.count(' > ') + 1} hops")
+    return Text("same" if before else counted(route.count(" > ") + 1, "hop"))

@@ -17,7 +17,7 @@ from rich.text import Text
 from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
-from flightpath.units import format_rate, format_span
+from flightpath.units import counted, format_rate, format_span
 from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, show
 from probes.preflight.history.past import comparable, load
 from probes.preflight.history.recording import Recording, default_folder
@@ -47,6 +47,10 @@ exit codes: 0 all measured, and none worse than before, 1 a path is worse or cou
 machine lacks something, 4 a figure is not the path's (its machine was the limit), 130 interrupted
 """
 _SETTINGS = {name: option for name, option in TRANSFER.items() if name not in ("direction", "sink")}
+_LEGEND = (
+    "goodput, and its change against what the path usually gives; * a machine was the limit, not the path; "
+    "failed: not measured, for the reason below"
+)
 _COLOURS = {Standing.BELOW: "red", Standing.ABOVE: "green"}
 
 
@@ -217,6 +221,7 @@ def _drawn(
         targets,
         title="Goodput between sites",
         badge=visible(_summary(results)),
+        legend=f"{_LEGEND.partition('; failed')[0]}; the darker a cell, the slower",
         verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
     )
     name = target.stem if target.suffix in (".png", ".svg") else target.name
@@ -234,7 +239,7 @@ def _summary(results: Sequence[Measured]) -> str:
         "limited by a machine": sum(each.result is not None and not each.is_trusted for each in results),
     }
     parts = [f"{count} {what}" for what, count in counts.items() if count]
-    return f"{len(results)} path{'' if len(results) == 1 else 's'}: {', '.join(parts)}"
+    return f"{counted(len(results), 'path')}: {', '.join(parts)}"
 
 
 def _print(
@@ -246,6 +251,7 @@ def _print(
         row = (by_pair.get(Pair(a, b)) for b in targets)
         table.add_row(visible(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
     console.print(table)
+    print_line(console, _LEGEND, "italic")
     print_line(console, _summary(results))
     for each in results:
         if each.is_worse and each.judgement and each.judgement.usual_bps:

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Self
 
@@ -20,8 +20,15 @@ from rich.text import Text
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
 from flightpath.terminal import visible
 from flightpath.units import format_bytes, format_rate, format_span
-from probes.preflight.commands.common import add_far_end_options, output, print_line, resolved_target
+from probes.preflight.commands.common import (
+    add_far_end_options,
+    add_profile_option,
+    output,
+    print_line,
+    resolved_target,
+)
 from probes.preflight.history.recording import Recording, default_folder
+from probes.preflight.history.repetition import Repetition, keeping, pinned_repetition
 from probes.preflight.json_reading import read_json
 from probes.preflight.measure.environment import environment
 from probes.preflight.records import LimitedBy, PreflightResult, Status
@@ -97,6 +104,9 @@ def parser() -> ArgumentParser:
     )
     add_store_options(group, default_folder(), "it is stored")
     group.add_argument("--forget", action="store_true", help="do not store it")
+    add_profile_option(
+        group, "a name for these settings: the first measurement under it pins them, later ones repeat them"
+    )
     group.add_argument(
         "--spec",
         metavar="FILE",
@@ -129,6 +139,8 @@ def run(options: Namespace) -> int:
     """Measures, and prints the measurement; returns the exit code."""
     spec = specification(options)
     location = None if options.forget else store_location(options)
+    if options.profile:
+        spec = _profiled(options, spec, location)
     result, run_id = measure_and_store(resolved_target(options), spec, location, options)
     with output() as console:
         if options.json:
@@ -144,6 +156,30 @@ def run(options: Namespace) -> int:
     return 0 if valid else UntrustworthyResult.exit_code
 
 
+def _profiled(options: Namespace, spec: TransferSpec, location: StoreLocation | None) -> TransferSpec:
+    """Returns the settings that a profile has pinned; those of the command line if this measurement will do so."""
+    if location is None:
+        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
+    pinned = pinned_settings(location, options.host, options.profile)
+    if pinned is None:
+        return spec
+    named = {name for name in asdict(spec) if options.spec is not None or vars(options)[name] is not None}
+    kept = keeping(pinned, options.profile, {name: getattr(spec, name) for name in named})
+    print(visible(pinned.announcement(named)), file=sys.stderr)
+    return kept
+
+
+def pinned_settings(location: StoreLocation, host: str, profile: str) -> Repetition | None:
+    """Returns the settings that a profile has pinned; None without a store, or before its first measurement."""
+    from results.store.store import Store
+
+    try:
+        store = Store.open(location, create=False)
+    except UsageError:  # none yet, or damaged, which whoever writes to it reports
+        return None
+    return pinned_repetition(store, host, profile)
+
+
 def measure_and_store(
     resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
 ) -> tuple[PreflightResult, str | None]:
@@ -157,7 +193,11 @@ def measure_and_store(
 
     if spec.family is Family.ANY:
         spec = replace(spec, family=_FAMILIES.get(resolved.family, Family.ANY))
-    recording = Recording(location, resolved.target, spec, environment=environment()) if location else None
+    recording = (
+        Recording(location, resolved.target, spec, environment=environment(), profile=options.profile)
+        if location
+        else None
+    )
     with LiveLine(resolved.target.name) as live:
 
         def ask(what: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flightpath.errors import UsageError
 from flightpath.terminal import visible
+from flightpath.units import counted
 from probes.preflight.commands.common import count, open_store, query_parser, show
 from probes.preflight.history.past import PastMeasurement, describe, host_name, load
 from probes.preflight.history.recording import route_changed
@@ -71,7 +72,7 @@ def _draw(host: str, pasts: Sequence[PastMeasurement], folder: Path, name: str) 
         for past in drawn
     ]
     of_path = sum(past.measures_path for past in drawn)
-    badge = f"{len(pasts)} measurements, {of_path} of the path"
+    badge = f"{counted(len(pasts), 'measurement')}, {of_path} of the path"
     if of_path < len(pasts):
         badge += f"; {len(pasts) - of_path} limited by this machine or cut short: no figures of the path"
     figure = over_dates(

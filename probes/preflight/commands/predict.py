@@ -11,9 +11,25 @@ from rich.table import Table
 
 from flightpath.errors import UntrustworthyResult, UsageError
 from flightpath.terminal import plain, print_table
-from flightpath.units import format_bytes, format_duration, format_rate, format_span, parse_bytes, parse_span
-from probes.preflight.commands.common import MAX_MEASUREMENTS, open_store, print_line, query_parser, show
-from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load
+from flightpath.units import (
+    counted,
+    format_bytes,
+    format_duration,
+    format_rate,
+    format_span,
+    parse_bytes,
+    parse_span,
+    spaced,
+)
+from probes.preflight.commands.common import (
+    MAX_MEASUREMENTS,
+    add_profile_option,
+    open_store,
+    print_line,
+    query_parser,
+    show,
+)
+from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load_profile
 from probes.preflight.history.prediction import COVERAGE, BackTest, Prediction, back_test, needed, predict
 from probes.preflight.spec import CONNECTION, TRANSFER, Direction, add_options, read_fields
 
@@ -51,6 +67,7 @@ def parser() -> ArgumentParser:
     made.add_argument("host", metavar="HOST")
     made.add_argument("--transfer", metavar="SIZE", help="size of the planned transfer: 2TB, 500GB, 64GiB")
     made.add_argument("--upload", action="store_true", help="the transfer goes to the far end, not from it")
+    add_profile_option(made, "predict from the measurements under this name alone")
     made.add_argument("--max-age", default="7d", metavar="TIME", help="a history that ended earlier is too old (7d)")
     made.add_argument("--back-test", action="store_true", help="predict each stored measurement from those before it")
     add_options(made, "settings of the transfer (those of the newest measurement that has the ones given)", _SETTINGS)
@@ -79,9 +96,10 @@ def _history(options: Namespace) -> _History:
         UsageError: there are none.
     """
     store, host = open_store(options), host_name(options.host)
-    direction = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
+    direction: str = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     given = read_fields({name: getattr(options, name) for name in _SETTINGS})
-    pasts = load(store, options.host, MAX_MEASUREMENTS)
+    pasts = load_profile(store, options.host, options.profile, MAX_MEASUREMENTS)
+    direction = pasts[0].direction if options.profile else direction
     fitting = [
         past
         for past in pasts
@@ -128,7 +146,7 @@ def _back_tests(history: _History) -> dict[str, BackTest]:
 def _too_small(history: _History, wanted: int) -> UntrustworthyResult:
     count = len(history.pasts)
     return UntrustworthyResult(
-        f"the history of {history.host} is too small: {count} comparable measurement{'' if count == 1 else 's'}, "
+        f"the history of {history.host} is too small: {counted(count, 'comparable measurement')}, "
         f"{wanted} are needed ({describe(history.pasts[-1].configuration)})",
         f"measure more often: preflight check {history.host} --measure",
     )
@@ -150,7 +168,9 @@ def _print(console: Console, history: _History, expected: Mapping[str, Predictio
     if size_bytes:
         seconds, least, most = _seconds(expected["goodput"], size_bytes)
         table.add_row(
-            f"{format_bytes(size_bytes)} take", format_span(seconds), f"{format_span(least)} to {format_span(most)}"
+            f"time for {spaced(format_bytes(size_bytes))}",
+            spaced(format_span(seconds)),
+            f"{spaced(format_span(least))} to {spaced(format_span(most))}",
         )
     for name, each in expected.items():
         interval = f"{_text(name, each.low or each.value)} to {_text(name, each.high or each.value)}"

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flightpath.units import format_bytes, format_duration, format_rate
+from flightpath.units import counted, format_bytes, format_duration, format_rate
 from probes.preflight.commands.common import print_line
 from probes.preflight.records import Iperf3Result, IterationResult, LimitedBy, PreflightResult, Route
 from probes.preflight.spec import Direction
@@ -85,7 +85,7 @@ def _print_connection(console: Console, iteration: IterationResult, upload: bool
     stream = iteration.streams[0]
     facts = stream.connection
     subflows = max((sample.subflows for sample in stream.samples), default=0)
-    kind = f"MPTCP ({subflows} subflows)" if facts.mptcp else "TCP"
+    kind = f"MPTCP ({counted(subflows, 'subflow')})" if facts.mptcp else "TCP"
     print_line(
         console,
         f"connection: {kind}/IPv{facts.family}, {facts.congestion_control}, MSS {facts.mss_bytes}, "

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flightpath.errors import UsageError
-from flightpath.units import format_bytes, parse_span
+from flightpath.suggestions import did_you_mean
+from flightpath.units import counted, format_bytes, parse_span
 from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import NO_INFLUENCE
@@ -54,6 +55,7 @@ class PastMeasurement:
     status: RunStatus
     route: str
     metrics: Mapping[str, float]
+    profile: str = ""
 
     @property
     def goodput_bps(self) -> float | None:
@@ -93,6 +95,7 @@ class PastMeasurement:
             metrics={
                 name: statistics.median(cell.metrics[name] for cell in used if name in cell.metrics) for name in names
             },
+            profile=str(plan.get("profile", "")),
         )
 
 
@@ -119,6 +122,25 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
     return pasts
 
 
+def load_profile(store: Store, host: str, profile: str, last: int) -> list[PastMeasurement]:
+    """Returns the newest stored measurements of a far end: those of a profile, or all if its name is empty.
+
+    Raises:
+        UsageError: there are none (names the profiles that there are).
+    """
+    if not profile:
+        return load(store, host, last)
+    pasts = load(store, host)
+    if named := [past for past in pasts if past.profile == profile]:
+        return named[-last:]
+    known = sorted({past.profile for past in pasts if past.profile})
+    name = host_name(host)
+    raise UsageError(
+        f"{name} has no profile {profile!r}",
+        did_you_mean(profile, known) if known else f"make it: preflight {name} --profile {profile}",
+    )
+
+
 def load_one(store: Store, run: str) -> PastMeasurement:
     """Returns one stored measurement by its run, or an unambiguous beginning of it.
 
@@ -128,7 +150,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
     run_id = store.resolve(run)
     runs = store.history(RunQuery(SCENARIO, run_id=run_id), _METRICS)
     if not runs:
-        raise UsageError(f"{run_id} is not a measurement of preflight", "`python -m results show` shows other runs")
+        raise UsageError(f"{run_id} is not a measurement of preflight", "`flightpath results show` shows other runs")
     return PastMeasurement.of(runs[0])
 
 
@@ -153,8 +175,7 @@ def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[Pa
 
 def describe(configuration: Mapping[str, Any]) -> str:
     """Returns a configuration in a few words: direction, streams, and what differs from the default."""
-    streams = configuration.get("streams", 1)
-    words = [str(configuration.get("direction", "?")), f"{streams} stream" + ("" if streams == 1 else "s")]
+    words = [str(configuration.get("direction", "?")), counted(configuration.get("streams", 1), "stream")]
     for name, value in unusual(configuration).items():
         words.append(_label(name) if value is True else f"{_label(name)} {_value_text(name, value)}")
     return ", ".join(words)

@@ -1,6 +1,6 @@
 """Recording of measurements in the results store, and reading them back whole.
 
-A measurement is a run of the scenario `preflight`, and each iteration a cell of it, so `python -m results` shows it as
+A measurement is a run of the scenario `preflight`, and each iteration a cell of it, so `flightpath results` shows it as
 well. The run's plan has the far end and the whole configuration; the document `preflight.json` is the whole
 measurement without loss.
 """
@@ -68,6 +68,7 @@ class Recording:
         target, spec: target and specification of the measurement.
         environment: environment of this machine (JSON values).
         command: the argument list that repeats it; this process's by default.
+        profile: name under which the measurement's settings are pinned, if any.
 
     Attributes:
         run_id: ID of the run; "" until it begins, at the latest with the first iteration.
@@ -85,6 +86,7 @@ class Recording:
         *,
         environment: Mapping[str, Any] | None = None,
         command: Sequence[str] | None = None,
+        profile: str = "",
     ) -> None:
         from results.store.store import Store  # slow to load, and a measurement that is not stored needs none of it
 
@@ -93,6 +95,7 @@ class Recording:
         self._store = Store.open(location)
         self._target, self._spec, self._environment = target, spec, environment or {}
         self._command = sys.orig_argv if command is None else command
+        self._profile = profile
         self._added: set[int] = set()
         self.run_id = ""
 
@@ -103,6 +106,7 @@ class Recording:
             "target": str(self._target),
             "configuration": asdict(self._spec),
             "headlines": list(_HEADLINES),
+            **({"profile": self._profile} if self._profile else {}),
         }
         started = datetime.fromisoformat(started_at).astimezone()
         self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, self._command, started)

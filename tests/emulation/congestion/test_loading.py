@@ -244,7 +244,7 @@ def test_without_root_it_can_be_used_but_not_loaded():
         assert (done.stdout, done.stderr) == ("bpf\n", "")
     refused = subprocess.run([*user, *python, script.format("westwood")], capture_output=True, text=True)
     assert "only root may load it" in refused.stderr
-    assert "sudo python3 -m congestion load westwood" in refused.stderr
+    assert "sudo flightpath congestion load westwood" in refused.stderr
 
 
 def test_in_a_user_namespace_root_is_told_that_it_is_not_enough():

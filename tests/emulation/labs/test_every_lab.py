@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from labs.framework import catalogue, experiments
+from labs.framework.checking import check as check_one
 from labs.framework.checking import judged
 from labs.framework.lab import Lab
 from labs.framework.variant import Variant
@@ -57,6 +58,7 @@ def check(number: int, chosen: dict[Lab, dict[str, Attempt]], folder: Path) -> N
         assert result.is_judged and result.passed == (name == "solution"), about
         assert result.passed or any(attempt.hint in text for text in [*hints, result.measured.failure]), about
         assert result.of == points[lab], about
+        assert result.points == 0 or name != "empty", about
 
 
 @pytest.mark.starts_kernels
@@ -79,6 +81,19 @@ def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(labs, tmp_path):
         wrong = min(every.values(), key=lambda each: experiment(lab, each) != experiment(lab, solution))
         chosen[lab] = {"solution": solution, "wrong": wrong}
     check(0, chosen, tmp_path)
+
+
+@pytest.mark.starts_kernels
+@pytest.mark.timeout(600)
+def test_a_loop_without_an_end_is_called_one(tmp_path):
+    """Virtual time cannot advance while it runs, so no limit on that clock ends it."""
+    require_uml_kernel()
+    lab = catalogue.find("control")
+    loop = "class Control:\n    def __init__(self):\n        while True:\n            pass\n"
+    endless = hand_in(lab, variant(0), Attempt(files={"control.py": loop}), tmp_path / "endless")
+    checked = check_one(endless)
+    assert checked.is_judged and checked.points == 0 < checked.of
+    assert "a loop without an end" in checked.measured.failure and "--clock" not in checked.measured.failure
 
 
 @pytest.mark.nightly

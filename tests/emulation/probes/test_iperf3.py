@@ -25,7 +25,9 @@ def test_goodput_is_what_the_paths_allow(mptcp):
                 found = Iperf3(**{**vars(probe), "reverse": backwards}).run(client, server.address())
                 expected = 40e6 * PAYLOAD_SHARE * (2 if mptcp else 1)
                 assert 0.9 * expected <= found.metrics["goodput"].value <= 1.02 * expected
-                assert len(found.series["goodput"].values) >= 5
+                series = found.series["goodput"]
+                assert series.times_s == pytest.approx([0.5 * i for i in range(len(series.times_s))], abs=0.02)
+                assert len(series.values) >= 5 and max(series.values) <= 1.02 * expected, "no more than the paths carry"
 
 
 def test_a_size_instead_of_a_time():

@@ -97,6 +97,19 @@ def test_a_full_disk_loses_nothing_that_was_kept(kind):
 
 
 @pytest.mark.in_sandbox
+@pytest.mark.parametrize("create", [True, False])
+def test_that_the_disk_is_full_is_said_in_words(create):
+    """SQLite calls it a disk I/O error where it finds no room for its shared memory."""
+    folder = small_disk(4)
+    Store.open(folder / "runs").begin_run("s", {}, {}, "x")
+    with contextlib.suppress(OSError), (folder / "more").open("wb", buffering=0) as file:
+        while file.write(b"\xff" * 4096):
+            pass
+    with pytest.raises(FlightpathError, match=r"disk is full(.|\n)*free some space"):
+        Store.open(folder / "runs", create=create).begin_run("s", {}, {}, "x")
+
+
+@pytest.mark.in_sandbox
 def test_a_running_experiment_goes_on_when_the_disk_is_full():
     folder = small_disk(12)
     store = RunStore.open(folder / "runs")

@@ -115,7 +115,8 @@ def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):
         text=True,
     )
     try:
-        assert process.stderr.readline().startswith("[1/4]")
+        assert process.stderr.readline().startswith("multipath_10gbe: 4 cells, ")
+        wait_until(lambda: process.stderr.readline().startswith("[1/4]"), "the first cell", 300)
         wait_until(lambda: uml_kernels(tmp_path), "the second cell to begin", 30)
         os.kill(process.pid, signal.SIGINT)
         _, output = process.communicate(timeout=60)

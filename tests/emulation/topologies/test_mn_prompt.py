@@ -49,7 +49,7 @@ def test_a_command_on_a_machine_that_does_not_keep_up_says_so(tmp_path):
 
 def test_a_script_goes_on_after_a_line_that_fails(prompt, tmp_path):
     script = tmp_path / "script.txt"
-    script.write_text("h1 echo $((6 * 7))\nsource missing.txt\nh1 echo $((7 * 7))\n")
+    script.write_text("# What h1 says\nh1 echo $((6 * 7))\nsource missing.txt\nh1 echo $((7 * 7))\n")
 
     missing = "*** source: cannot read 'missing.txt': No such file or directory"
     assert prompt.ask(f"source {script}") == ["42", missing, "49"]

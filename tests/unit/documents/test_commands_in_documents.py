@@ -84,6 +84,15 @@ def test_the_commands_of_flightpath_exist():
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_command_is_advised_that_works_in_a_checkout_alone():
+    floors = "|".join({module.partition(".")[0] for module in MODULES})
+    internal = r"probes\.[jt]|scenarios\.reproduction|controllers\.app|topologies\.mininet|flightpath\.calls"
+    advised = re.compile(rf"python3? -m (?!{internal})({floors})\b.*")
+    sources = [file for floor in floors.split("|") for file in (PROJECT / floor).rglob("*.py")]
+    assert len(sources) > 300
+    assert not [(str(file), found[0]) for file in sources if (found := advised.search(file.read_text()))]
+
+
 def test_the_targets_of_make_exist():
     targets = set(re.findall(r"^([a-z_-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
     asked = {(name, word) for name, words in shown("make") for word in words[1:] if re.fullmatch(r"[a-z_-]+", word)}
@@ -131,3 +140,16 @@ def test_options_that_take_lists_add_up():
     assert {"--capture", "--loads", "--algorithms", "--metrics"} <= seen
     options = parser_of(catalogue.find("mptcp_load")).parse_args(["--capture", "h1-eth0,h2", "--capture", "h1-eth1"])
     assert options.capture == "h1-eth0,h2,h1-eth1"
+
+
+def test_no_option_is_explained_by_its_own_name():
+    """`--pace PACE` tells nobody that a time is wanted."""
+    kinds = {"EVENT", "FILE", "N", "PORT", "RATE", "SIZE", "TIME", "USER"}
+    of_preflight = [
+        (name, reference.parser_behind(["preflight", *name])) for name in ([], *reference.subcommands("preflight"))
+    ]
+    for name, parser in [*every_parser(), *of_preflight]:
+        for action in (action for action in parser._actions if action.option_strings and action.nargs != 0):
+            shown = action.metavar or ("N" if action.choices else action.dest.upper())
+            own = [option.lstrip("-").upper().replace("-", "_") for option in action.option_strings]
+            assert shown in kinds or shown not in own, f"{name}: {action.option_strings[-1]} {shown}"

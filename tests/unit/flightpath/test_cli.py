@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from flightpath.cli import COMMANDS, main
+from results.store.store import Store
 
 FLIGHTPATH = Path(sys.executable).with_name("flightpath")
 SCENARIO = "mptcp_load"
@@ -19,11 +20,12 @@ def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedPr
     )
 
 
-def completed(line: str) -> list[str]:
+def completed(line: str, **environment: str) -> list[str]:
     """What a shell would offer after the line, as argcomplete's own shell code asks."""
     asking = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
     script = f"exec 8>&1 9>&2 >/dev/null; exec {FLIGHTPATH}"
-    told = subprocess.run(["bash", "-c", script], env={**os.environ, **asking}, capture_output=True, text=True)
+    environ = {**os.environ, **environment, **asking}
+    told = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     return told.stdout.split()
 
@@ -86,8 +88,25 @@ def test_the_exit_code_is_that_of_the_process(tmp_path):
         ("flightpath congestion unl", "unload"),
     ],
 )
-def test_a_shell_completes_commands_scenarios_options_and_values(line, offered):
-    assert completed(line) == [offered]
+def test_a_shell_completes_commands_scenarios_options_and_values(line, offered, tmp_path):
+    """The second time from memory: no module of the command is loaded."""
+    for _ in range(2):
+        assert completed(line, XDG_CACHE_HOME=str(tmp_path)) == [offered]
+
+
+def test_a_shell_completes_runs_labs_and_topologies_and_loads_no_command_for_it(tmp_path):
+    runs = [Store.open(tmp_path / "runs").begin_run("s", {}, {}, "x") for _ in range(2)]
+    line = f"flightpath results show --results {tmp_path / 'runs'} 2"
+    asking = {"XDG_CACHE_HOME": str(tmp_path)}
+    assert completed(line, **asking) == runs[::-1]
+    assert completed("flightpath lab start cont", **asking) == ["control"]
+    assert completed("flightpath mn --topo fab", **asking) == ["fabric"]
+    assert completed("flightpath preflight check --target-t", **asking) == ["--target-time"]
+    kept = sorted(file.stem for file in tmp_path.glob("flightpath/completion/*.json"))
+    assert kept == ["lab", "preflight-check", "results"]
+    for file in tmp_path.glob("flightpath/completion/*.json"):  # what it offers is what it remembers
+        file.write_text(file.read_text().replace('"--metrics"', '"--remembered"'))
+    assert completed("flightpath results show --rem", **asking) == ["--remembered"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -118,8 +118,8 @@ def test_it_runs_from_where_it_is_installed_and_finds_its_data_files(installed):
     ("call", "said"),
     [
         ("import native; native.binary('relay')", "make -C "),
-        ("from probes.jmeter.probe import require_jmeter; require_jmeter()", "python3 -m probes.jmeter.install"),
-        ("from flightpath.commands import require; require('nosuch')", "python3 -m topologies doctor"),
+        ("from probes.jmeter.probe import require_jmeter; require_jmeter()", "python -m probes.jmeter.install"),
+        ("from flightpath.commands import require; require('nosuch')", "flightpath doctor"),
     ],
 )
 def test_what_a_wheel_does_not_have_is_a_sentence_with_the_command_that_gets_it(installed, call, said):

@@ -4,9 +4,10 @@ import csv
 import json
 
 import pytest
+from rich.console import Console
 
 from flightpath.errors import UsageError
-from labs.framework import catalogue, work
+from labs.framework import catalogue, page, work
 from labs.framework.checking import judged
 from labs.framework.lab import Finding, Measured
 from labs.framework.variant import Variant
@@ -49,6 +50,23 @@ def test_an_answer_that_is_no_number_and_a_folder_that_is_none_are_refused(tmp_p
     (folder / file).write_text(text)
     with pytest.raises(UsageError, match=said):
         work.read(folder)
+
+
+def test_a_number_may_stand_between_the_quotation_marks_of_the_template(tmp_path):
+    folder = work.start(catalogue.find(2), Variant("anna"), tmp_path / "x")
+    answers = (folder / "answers.toml").read_text().replace('rtt_ms = ""', 'rtt_ms = " 12.5"')
+    (folder / "answers.toml").write_text(answers)
+    assert work.read(folder).work.answers == {"rtt_ms": 12.5}
+
+
+def test_work_that_cannot_be_tried_costs_no_right_answer_and_gets_no_hints_but_on_answers(tmp_path, capsys):
+    folder = work.start(catalogue.find(8), Variant("anna"), tmp_path / "x")
+    (folder / "answers.toml").write_text("subflows = 3\ncores_single = 2\n")
+    checked = judged(work.read(folder), Measured({}, Verdict.UNUSABLE, failure="line 2:\n  no such flag"))
+    assert (checked.points, checked.of) == (1, 10)
+    page.print_checked(Console(), checked, None)
+    shown = capsys.readouterr().out
+    assert "line 2:\n  no such flag" in shown and shown.count("hint: ") == 2 and shown.count("not tried") == 6
 
 
 def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):

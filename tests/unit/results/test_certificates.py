@@ -40,6 +40,14 @@ FACTS = {
 }
 
 
+def test_printed_it_is_one_paragraph_and_the_evidence_is_there_on_request():
+    found = {**FACTS, "links": dict.fromkeys("ab"), "load_s": 4.17, "clock": "virtual"}
+    degraded = Certificate(Verdict.DEGRADED, ("too little idle time", "a link was late"), found)
+    assert str(degraded) == "degraded: too little idle time; a link was late (virtual clock, 2 links, 4.2 s of load)"
+    assert len(repr(degraded)) < 150 and degraded.found["links_before_load"]
+    assert str(Certificate(Verdict.FAITHFUL)) == "faithful: links and machine did what was asked (real clock)"
+
+
 def certified(facts, *reasons):
     return replace(cell("tcp", 500.0), certificate=Certificate(Verdict.DEGRADED, reasons, facts))
 
@@ -58,8 +66,8 @@ def test_a_link_shows_what_was_found_beside_what_was_asked_for():
 
     assert (row.name, row.requested) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
     assert row.rate == "49.9Mbit (-0.20%)"
-    assert row.delay == "5.04 of 5.00 ms"
-    assert row.rtt == "10.08 of 10.00 ms"
+    assert row.delay == "5.04 ms (5 requested)"
+    assert row.rtt == "10.08 ms (10 requested)"
     assert row.drops == "7 queue, 2 loss"
     assert row.lateness == "0.02 / 1.50 / 9.00 ms"
     assert row.late_bins == (0.75, 0.0, 0.0, 0.0, 0.25, 0.0)

@@ -12,6 +12,7 @@ from scipy import stats
 from results.__main__ import main
 from results.comparison.compare import Change, compare_runs, compare_samples, compare_with_history
 from results.comparison.differences import differences
+from results.dashboard.trends import trends
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
 from results.statistics import effects
 from results.store.store import Store
@@ -61,7 +62,19 @@ def test_runs_of_different_clocks_are_compared_with_a_warning(store):
     assert any(each.name == "settings.clock" for each in differences([real, virtual]))
 
 
-def test_history_is_that_of_the_same_clock(store):
+def test_a_chart_of_the_history_has_a_line_for_each_plan(store):
+    other = {**PLAN, "form": "quick", "settings": {"threads": 50, "link": "<1Mbit>"}}
+    runs = [kept(store, like_the_paper(1, LOADS), plan=plan)[0].run_id for plan in (PLAN, other, PLAN, PLAN, other)]
+    chart = trends(store, "mptcp_load", "run_time", "", 10)[0]
+    assert [(dot["run_id"], dot["plan"]) for dot in chart["dots"]] == list(zip(runs, "abaab", strict=True))
+    assert [len(line["points"].split()) for line in chart["lines"]] == [3, 2]
+    assert chart["plans"] == [("a", "threads=4000; link=-"), ("b", "threads=50; link=<1Mbit>")]
+    (alone,) = trends(store, "mptcp_load", "run_time", "", 1)[0]["lines"]
+    assert len(alone["points"].split()) == 1
+
+
+def test_history_is_that_of_the_same_conditions(store):
+    kept(store, like_the_paper(), plan={**PLAN, "settings": {"threads": 50}})
     first = kept(store, like_the_paper())[0]
     virtual = kept(store, like_the_paper(), plan=VIRTUAL)[0]
     last = replace(first, started_at=datetime.now(UTC))
@@ -146,11 +159,15 @@ def test_less_time_is_faster_and_planned_time_is_neither(store):
     assert {found["schedule", "tcp", load].change for load in LOADS} == {Change.LESS}
 
 
-def test_one_repetition_shows_nothing(store):
-    compared = compare_runs(kept(store, like_the_paper(1, LOADS)), kept(store, slower_mptcp(like_the_paper(1, LOADS))))
-    assert {c.change for c in compared.comparisons} == {Change.UNKNOWN}
-    assert "cannot be told" in compared.sentence
-    assert all("too few repetitions" in sentence for sentence in compared.sentences)
+def test_one_repetition_shows_nothing_but_equality(store):
+    cells = like_the_paper(1, LOADS)
+    compared = compare_runs(kept(store, cells), kept(store, slower_mptcp(cells)), ["requests_per_s"])
+    found = {point: c.change for point, c in by_point(compared).items()}
+    assert all(found["requests_per_s", "mptcp", load] is Change.UNKNOWN for load in LOADS)
+    assert all(found["requests_per_s", "tcp", load] is Change.SAME for load in LOADS)
+    assert "cannot be told" in compared.sentence and "too few repetitions" in compared.sentences[0]
+    again = compare_runs(kept(store, cells), kept(store, cells))
+    assert {c.change for c in again.comparisons} == {Change.SAME} and again.sentence.endswith(" are equal.")
 
 
 def test_unusable_cells_do_not_count_and_are_told(store):
@@ -249,7 +266,7 @@ def test_the_command_compares_with_history(store, capsys):
     assert "the 3 runs before it" in capsys.readouterr().out
     assert main([*words]) == 2
     assert main(["compare", runs[0][0].run_id, "--history", "3", "--results", str(store.folder)]) == 2
-    assert "no run of mptcp_load was finished before" in capsys.readouterr().err
+    assert "no run of mptcp_load with the same plan was finished before" in capsys.readouterr().err
 
 
 def test_the_command_prints_markdown_in_which_nothing_is_markup(store, capsys):

@@ -373,6 +373,13 @@ def test_a_failed_export_leaves_the_file_that_was_there(tmp_path, store, monkeyp
     assert list(tmp_path.glob(".x.json*")) == []
 
 
+def test_without_pyarrow_the_command_that_installs_it_is_named(tmp_path, here, store, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    target = tmp_path / "runs.zip"
+    assert main(["export", "--parquet", "--output", str(target), *store_options(here)]) == 3
+    assert f"{sys.executable} -m pip install 'pyarrow" in capsys.readouterr().err and not target.exists()
+
+
 def test_the_tables_have_a_column_for_each_parameter(store):
     with zipfile.ZipFile(exported(store, "csv")) as archive:
         header, first, *_ = archive.read("cells.csv").decode().splitlines()

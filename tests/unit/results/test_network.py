@@ -54,7 +54,7 @@ def test_a_path_takes_the_shortest_way_and_shared_links_belong_to_both():
     crossed = {link.name: link.paths for link in network.links}
     assert crossed["s1-eth3:s2-eth1"] == (0, 1) and crossed["s3-eth2:s2-eth2"] == ()
     assert crossed["h1-eth1:s1-eth2"] == (1,) and crossed["h3-eth0:s1-eth9"] == ()
-    assert network.paths[0].trips == ("h1 - s1 - s2 - h2: 1.25 of 1.00 ms",)
+    assert network.paths[0].trips == ("h1 - s1 - s2 - h2: 1.25 ms (1 requested)",)
     x = {node.name: node.x for node in network.nodes}
     assert x["h1"] == x["h3"] < x["s1"] < x["s2"] < x["h2"], "hosts on one switch stand side by side"
 
@@ -89,4 +89,4 @@ def test_certificates_that_do_not_tell_draw_nothing(facts):
 
 def test_parts_that_are_not_joined_are_all_drawn():
     (network,) = drawn(["h1-eth0:s1-eth1", "h2-eth0:s2-eth1"], [path("h1", "h2", 0)])
-    assert len(network.nodes) == 4 and network.paths[0].trips == ("h1 - h2: 1.25 of 1.00 ms",)
+    assert len(network.nodes) == 4 and network.paths[0].trips == ("h1 - h2: 1.25 ms (1 requested)",)

@@ -1,4 +1,4 @@
-"""What `python -m results` prints and writes, from the store alone."""
+"""What `flightpath results` prints and writes, from the store alone."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from results.__main__ import main
 from results.commands.scenarios import question_of
 from results.pages.html_report import render_html
 from results.pages.json_output import run_json
-from results.pages.terminal import print_claims, print_summary
+from results.pages.terminal import print_certificates, print_claims, print_runs, print_summary
 from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.store.store import Store
 from results.summary.means import means_table, metric_names
@@ -244,6 +244,25 @@ def test_a_summary_fits_a_terminal_of_80_columns():
     assert sum("protocol" in line for line in tables) > 1, "the metrics were to be spread over several tables"
     assert not any("…" in line for line in tables)
     assert sum("degraded" in line for line in tables) == len(means_table(cells, metrics).rows)
+
+
+def test_no_word_is_cut_or_split_on_a_terminal_of_80_columns(store, run_id):
+    out, host = io.StringIO(), "dtn-gateway-2.example.org"
+    console = Console(file=out, width=80, force_terminal=True, color_system=None)
+    listed = [(replace(record, environment={"host": host}), {Verdict.DEGRADED: 8}) for record in store.runs()]
+    print_runs(console, listed)
+    print_certificates(console, store.cells(run_id))
+    shown = out.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80 and "…" not in shown
+    for word in (
+        run_id,
+        "scenario: mptcp_load",
+        f"machine: {host}",
+        "verdict: degraded",
+        "protocol=mptcp",
+        "load=800.0",
+    ):
+        assert word in shown
 
 
 def test_claims_that_are_all_untested_for_one_cause_are_one_line():

@@ -22,7 +22,7 @@ _JAVA_OPTION = "-XX:-UsePerfData"  # or Java leaves a folder in /tmp
 _DISTRIBUTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _MAKE_ENVIRONMENT = "make environment" if IS_CHECKOUT else "install the wheel again, with its dependencies"
-_MAKE_JMETER = "make jmeter" if IS_CHECKOUT else "python3 -m probes.jmeter.install"
+_MAKE_JMETER = "make jmeter" if IS_CHECKOUT else f"{sys.executable} -m probes.jmeter.install"
 _tool_check = partial(register, Area.TOOLS)
 
 

@@ -142,7 +142,7 @@ def _as_bpf_program(name: str) -> Finding:
     if support.state is State.OK and is_machine_root():
         return ok("as a BPF program, not loaded yet: a run loads it")
     if support.state in (State.OK, State.UNKNOWN):
-        return limited("as a BPF program, which only root may load", f"sudo python3 -m congestion load {name}")
+        return limited("as a BPF program, which only root may load", f"sudo flightpath congestion load {name}")
     return missing(f"{_NOT_IN_KERNEL}, and as a BPF program: {support.found}", kernel_modules.remedy(f"tcp_{name}"))
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from probes.preflight.history.past import load, load_profile
 from probes.preflight.spec import TransferSpec
+from results.store.store import Store
 from tests.support.preflight_made_up import measurement, store_result
 from tests.support.ssh_far_end import Done, FarEnd, in_this_process
 
@@ -44,6 +46,27 @@ def test_files_and_folders_of_a_stored_run_are_left_alone(end, check, tmp_path):
     assert f"as in {run}: download, 2 streams" in done.said
     for flag, value in (("REMOTE_FILE", "theirs.dat"), ("--to", ".bashrc"), ("--remote-folder", "/nowhere")):
         assert flag in done.said and value in done.said, "the user is told what to name again"
+
+
+def test_a_profile_pins_its_settings_whatever_else_is_measured(check, end, tmp_path):
+    where = ["-F", str(end.sshd.client_configuration), "--batch", "--results", str(tmp_path)]
+    quick = ["--time", "0.3s", "--no-route"]
+    pin = ["dtn", *quick, "--streams", "2", "--profile", "nightly", *where]
+    assert in_this_process(pin).code in (0, 4)
+    assert in_this_process(["dtn", *quick, "--streams", "3", *where]).code in (0, 4)
+
+    of_profile = configuration_of_newest(check("--measure", "--profile", "nightly"))
+    of_all = configuration_of_newest(check("--measure"))
+
+    assert (of_profile["streams"], of_profile["time_limit_s"]) == (2, 0.3), "as pinned, not as measured last"
+    assert of_all["streams"] == 3, "a profile does not move what is repeated without one"
+    store = Store.open(tmp_path, create=False)
+    assert [past.profile for past in load(store, "dtn")] == ["nightly", "", "nightly", ""]
+    assert len(load_profile(store, "dtn", "nightly", 300)) == 2
+    other = in_this_process(["dtn", "--streams", "4", "--profile", "nightly", *where])
+    assert other.code == 2 and "would change its streams" in other.said
+    unknown = in_this_process(["predict", "dtn", "--profile", "nightli", "--results", str(tmp_path)])
+    assert unknown.code == 2 and "nightly" in unknown.said
 
 
 def test_files_and_folders_are_those_of_the_command_line(end, check, tmp_path):

@@ -195,10 +195,15 @@ def test_a_plot_of_one_measurement(tmp_path, ask):
 @pytest.mark.parametrize(
     ("today_bps", "words", "code", "says"),
     [
-        ([], ["--transfer", "2TB"], 0, ["within what this path used to give", "2TB take 4h5", "limit     bottleneck"]),
-        ([600e6], ["--transfer", "2TB"], 1, ["below what this path used to give", "2TB take 7h24m"]),
+        (
+            [],
+            ["--transfer", "2TB"],
+            0,
+            ["within what this path used to give", "2 TB will take 4 h 5", "limit     bottleneck"],
+        ),
+        ([600e6], ["--transfer", "2TB"], 1, ["below what this path used to give", "2 TB will take 7 h 24 min"]),
         ([1.5e9], [], 0, ["above what"]),
-        ([], ["--transfer", "2TB", "--target-time", "3h"], 1, ["3h need 1.481Gbit/s: surely too late"]),
+        ([], ["--transfer", "2TB", "--target-time", "3h"], 1, ["3 h would need 1.481 Gbit/s: surely too late"]),
         ([], ["--transfer", "2TB", "--target-time", "8h"], 0, ["surely enough"]),
     ],
     ids=["healthy", "worse than before", "better", "too late", "in time"],
@@ -226,8 +231,8 @@ def test_what_measured_this_machine_is_not_to_be_trusted(steady, ask):
 
 def test_each_direction_for_itself(steady, ask):
     store_daily(steady, noisy(10, usual_bps=100e6), first_day=12, spec=upload())
-    assert "2TB take 4h5" in ask("check", HOST, "--transfer", "2TB")[1]
-    assert "2TB take 1d2" in ask("check", HOST, "--transfer", "2TB", "--upload")[1]
+    assert "2 TB will take 4 h 5" in ask("check", HOST, "--transfer", "2TB")[1]
+    assert "2 TB will take 1 d 2" in ask("check", HOST, "--transfer", "2TB", "--upload")[1]
 
 
 def test_a_check_for_programs(steady, ask):

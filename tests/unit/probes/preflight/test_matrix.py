@@ -4,10 +4,11 @@ import threading
 import time
 
 import pytest
+from rich.console import Console
 
 from flightpath.errors import MeasurementFailed
 from probes.preflight.__main__ import main
-from probes.preflight.commands.matrix import Measured, _exit_code, _summary
+from probes.preflight.commands.matrix import Measured, _exit_code, _print, _summary
 from probes.preflight.history.regression_check import Judgement, Standing
 from probes.preflight.measure.matrix import Pair, in_turn
 from results.figures import style
@@ -83,11 +84,18 @@ def test_bad_input_is_refused(words, says, capsys):
 def test_the_figure_has_a_row_for_each_source(tmp_path):
     rates = {("a", "b"): 9.4e7, ("b", "a"): 2.0e7}
     words = {pair: f"{rate / 1e6:.1f} Mbit/s" for pair, rate in rates.items()} | {("a", "c"): "failed"}
-    how = {"title": "Goodput between sites", "badge": "3 paths", "verdict": Verdict.FAITHFUL}
+    how = {"title": "Goodput between sites", "badge": "3 paths", "verdict": Verdict.FAITHFUL, "legend": "* a machine"}
     figure = matrix(rates, words, ["a", "b"], ["a", "b", "c"], **how)
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
-    assert {text.get_text() for text in axes.texts} >= {"94.0 Mbit/s", "20.0 Mbit/s", "failed"}
+    assert {text.get_text() for text in axes.texts} >= {"94.0 Mbit/s", "20.0 Mbit/s", "failed", "* a machine"}
     png, svg = style.save(figure, tmp_path, "paths")
     assert "94.0 Mbit/s" in svg.read_text() and png.stat().st_size > 5000
     assert matrix({}, {}, ["a"], ["b"], **how).axes, "nothing measured"
+
+
+def test_the_table_says_what_its_signs_mean(capsys):
+    results = [path("a", "b", change=-0.3), path("b", "a", error="no route")]
+    _print(Console(), results, ["a", "b"], ["a", "b"], [])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "* a machine was the limit" in shown and "against what the path usually gives" in shown

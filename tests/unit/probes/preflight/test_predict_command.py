@@ -32,7 +32,9 @@ def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
     assert found["expected"]["connect"]["value"] == pytest.approx(30)
     code, stdout, _ = ask("predict", HOST, "--transfer", "900GB")
     assert code == 0
-    assert all(words in stdout for words in ("900GB take", "throughput", "round trip", "25ms", "connection set-up"))
+    assert all(
+        words in stdout for words in ("time for 900 GB", "throughput", "round trip", "25ms", "connection set-up")
+    )
 
 
 def test_settings_choose_the_history(tmp_path, ask):

@@ -50,7 +50,7 @@ def test_claims_are_judged_anew_from_the_cells(store):
     assert verdicts(record) == {EQUIVALENT: ClaimVerdict.NOT_TESTED, MATTERS: ClaimVerdict.REPRODUCED}
     (part,) = record.parts
     assert (part.run, part.clock, part.cells, part.planned, part.verdict) == (run_id, "virtual", 12, 12, "faithful")
-    assert part.command == "python3 -m scenarios.dtn_mss --repeat 3 --only loss=0 --clock virtual"
+    assert part.command == "flightpath run dtn_mss --repeat 3 --only loss=0 --clock virtual"
 
 
 def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):

@@ -30,7 +30,7 @@ def test_a_part_can_be_typed_as_it_is_shown(part):
     plan = part.plan()
     assert plan.cells() and plan.repeat >= 2  # one repetition decides nothing
     assert plan.clock is part.clock
-    assert part.command == f"python3 -m scenarios.{part.scenario.name} {' '.join(part.arguments)}"
+    assert part.command == f"flightpath run {part.scenario.name} {' '.join(part.arguments)}"
     assert (part.cell_s > 0) is (part.clock is Clock.VIRTUAL)
 
 
