@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -28,7 +28,6 @@ from probes.preflight.commands.common import (
     resolved_target,
 )
 from probes.preflight.history.recording import Recording, default_folder
-from probes.preflight.history.repetition import Repetition, keeping, pinned_repetition
 from probes.preflight.json_reading import read_json
 from probes.preflight.measure.environment import environment
 from probes.preflight.records import LimitedBy, PreflightResult, Status
@@ -44,6 +43,9 @@ from probes.preflight.spec import (
 from probes.preflight.target import Resolved
 from results.records import RunStatus
 from results.store.location import StoreLocation, add_store_options, store_location
+
+if TYPE_CHECKING:
+    from probes.preflight.history.repetition import Repetition
 
 _DESCRIPTION = """\
 Measures the path to a machine by transferring a file over SSH, as an ordinary user at both ends, with nothing to
@@ -158,6 +160,8 @@ def run(options: Namespace) -> int:
 
 def _profiled(options: Namespace, spec: TransferSpec, location: StoreLocation | None) -> TransferSpec:
     """Returns the settings that a profile has pinned; those of the command line if this measurement will do so."""
+    from probes.preflight.history.repetition import keeping
+
     if location is None:
         raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
     pinned = pinned_settings(location, options.host, options.profile)
@@ -169,8 +173,9 @@ def _profiled(options: Namespace, spec: TransferSpec, location: StoreLocation | 
     return kept
 
 
-def pinned_settings(location: StoreLocation, host: str, profile: str) -> Repetition | None:
+def pinned_settings(location: StoreLocation, host: str, profile: str) -> "Repetition | None":
     """Returns the settings that a profile has pinned; None without a store, or before its first measurement."""
+    from probes.preflight.history.repetition import pinned_repetition
     from results.store.store import Store
 
     try:
