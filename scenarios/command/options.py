@@ -208,7 +208,7 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--clock",
-        choices=(AUTO, *Clock),
+        choices=(AUTO, *map(str, Clock)),
         default=AUTO,
         help="virtual: a clock on which computing takes no time, so that every machine gives the same figures; auto "
         "(default): virtual, but real where the question is one of processors, or the virtual-time kernel is missing",
