@@ -55,7 +55,7 @@ def test_a_plan_says_where_and_by_which_clock(monkeypatch, words, executor, cloc
     [
         ("--machine here --clock virtual", "--machine here has no virtual clock"),
         ("--jobs 0", "--jobs"),
-        ("--jobs 2", "--jobs"),
+        ("--jobs 2 --clock real", "--jobs"),
         ("--jobs 2 --machine uml --clock real", "--jobs"),
     ],
 )
