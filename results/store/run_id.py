@@ -12,6 +12,11 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}")
 _OWN_FILES = Path(DATABASE_NAME).stem
 
 
+def part_of_run_id(name: str) -> str:
+    """Returns a scenario's name as a part of an id: with `_` for what an id cannot have, and not too long."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:100]
+
+
 def checked_run_id(run_id: str) -> str:
     """Returns an id if it is a single printable name, none of the store's own files (in any case) and not `latest`.
 

@@ -34,7 +34,7 @@ from results.store.rows import (
     run_record,
     stored_verdict,
 )
-from results.store.run_id import LATEST
+from results.store.run_id import LATEST, part_of_run_id
 from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import open_file, warn_on_stderr
 
@@ -109,7 +109,7 @@ class Store:
             "status": RunStatus.RUNNING,
         }
         for tries_left in reversed(range(_TRIES_FOR_AN_ID)):
-            run_id = f"{now:%Y%m%d-%H%M%S}-{scenario}-{secrets.token_hex(2)}"
+            run_id = f"{now:%Y%m%d-%H%M%S}-{part_of_run_id(scenario)}-{secrets.token_hex(2)}"
             try:
                 with self.writing() as session:
                     session.add(RunRow(run_id=run_id, **row))

@@ -71,8 +71,7 @@ def hostile_run(store) -> str:
         "kernel": HOSTILE,
     }
     plan = {HOSTILE: HOSTILE, "headlines": {"a": HOSTILE}, "question": HOSTILE}
-    # Without the slash, since it is part of the run's id, and so of its folder's name.
-    run_id = store.begin_run(HOSTILE.replace("/", ""), plan, {HOSTILE: [HOSTILE]}, [HOSTILE])
+    run_id = store.begin_run(HOSTILE, plan, {HOSTILE: [HOSTILE]}, [HOSTILE])
     for number, found in enumerate([facts, *({name: value} for name, value in facts.items())], start=1):
         unit = HOSTILE if number > 2 else "x"
         numbers = {HOSTILE: Metric(1e308 if number % 2 else 5e-324, unit), "n": Metric(-1e308, "s")}
