@@ -66,7 +66,8 @@ native: | packages
 	@$(MAKE) --silent -C native
 
 jmeter: | environment
-	@$(PYTHON) -m probes.jmeter.install scenarios/web_load/load.jmx
+	@$(PYTHON) -m probes.jmeter.install
+	@$(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx
 
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)

@@ -10,11 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from flightpath.command_line import exit_code_of
-from flightpath.commands import CommandFailed, require, run
+from flightpath.commands import require, run
 from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import build_folder
 
@@ -63,21 +62,13 @@ def install(home: Path = HOME, checksums: Path = CHECKSUMS) -> bool:
     return True
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Installs JMeter for the project and returns the exit code; archives the classes of the test plans it is given."""
+def main() -> int:
+    """Installs JMeter for the project and returns the exit code."""
     if not is_installed():
         print("JMeter: downloading it from Maven Central (about 70 MB, half a minute) ...", file=sys.stderr)
-
-    def install_and_archive() -> None:
-        new = install()
-        try:
-            for plan in arguments:
-                archive_classes(Path(plan))
-        except CommandFailed as error:
-            print(f"JMeter will start more slowly, because its classes cannot be archived: {error}", file=sys.stderr)
-        print(f"JMeter: {'installed in' if new else 'already in'} {HOME}", file=sys.stderr)
-
-    return exit_code_of(install_and_archive)
+    return exit_code_of(
+        lambda: print(f"JMeter: {'installed in' if install() else 'already in'} {HOME}", file=sys.stderr)
+    )
 
 
 def java_command(home: Path, *options: str) -> list[str]:
@@ -90,33 +81,6 @@ def java_command(home: Path, *options: str) -> list[str]:
     # Java checks the archive, and silently does without one of another version.
     archive = [f"-XX:SharedArchiveFile={home / CLASSES}", "-Xlog:cds=off"] if (home / CLASSES).is_file() else []
     return [require("java"), *_JAVA, *archive, f"-Djmeter.home={home}", *options, "-cp", path, _MAIN]
-
-
-def archive_classes(plan: Path, home: Path = HOME) -> None:
-    """Archives the classes that a test plan uses, unless the archive is there: one student finds a closed port.
-
-    Raises:
-        CommandFailed: JMeter failed.
-    """
-    if (home / CLASSES).is_file():
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        students = Path(scratch) / "students.csv"
-        students.write_text("account,code\nstudent,code\n")
-        settings = {"host": "127.0.0.1", "port": 1, "threads": 1, "ramp": 1, "pace_ms": 1, "students": students}
-        limits = {"connect_timeout_ms": 100, "response_timeout_ms": 100, "students_header": "true"}
-        words = [f"-J{name}={value}" for name, value in {**settings, **limits}.items()]
-        classes, new = Path(scratch) / "classes.list", Path(scratch) / CLASSES
-        used = java_command(
-            home, "-Xshare:off", f"-XX:DumpLoadedClassList={classes}", f"-Djava.util.prefs.userRoot={scratch}"
-        )
-        run([*used, "-n", "-LWARN", "-t", str(plan.absolute()), *words], timeout_s=_TIMEOUT_S, cwd=Path(scratch))
-        # Java 17 crashes at lambdas of classes that it cannot archive, as those of signed jars.
-        lines = classes.read_text(encoding="utf-8").splitlines(keepends=True)
-        classes.write_text("".join(line for line in lines if not line.startswith("@lambda-proxy")), encoding="utf-8")
-        listed = f"-XX:SharedClassListFile={classes}"
-        run(java_command(home, "-Xshare:dump", listed, f"-XX:SharedArchiveFile={new}"), timeout_s=_TIMEOUT_S)
-        shutil.move(new, home / CLASSES)
 
 
 def _check(home: Path, checksums: Path) -> None:
@@ -156,4 +120,4 @@ def _fingerprint() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

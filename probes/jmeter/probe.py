@@ -166,7 +166,7 @@ class JMeterLoad(Probe):
             if generators:
                 argv = self._distributed_argv(address, folder, Path(scratch), generators)
             else:
-                argv = self._argv(address, folder, Path(scratch), students_header=has_header)
+                argv = self.command(address, folder, Path(scratch), students_header=has_header)
             with engines_ready(self._engines(address, Path(scratch), generators)) as engines:
                 cpu_s = self._run_to_end(host, argv, results, watch, time_limit_s or longest_s, engines)
         samples = self._samples(folder)
@@ -201,11 +201,14 @@ class JMeterLoad(Probe):
             raise UsageError(f"{self.students_csv} has {students} students for {self.threads} threads")
         return has_header
 
-    def _argv(self, address: str, folder: Path, scratch: Path, *, students_header: bool) -> list[str]:
+    def command(
+        self, address: str, folder: Path, scratch: Path, *java_options: str, students_header: bool
+    ) -> list[str]:
+        """Returns the command of one JMeter, with its results in `folder` and whatever else it writes in `scratch`."""
         properties = {**self._settings(address), **self._student_file(self.students_csv, header=students_header)}
         files = ["-t", str(self.plan.absolute()), "-l", str(folder / RESULT_FILE), "-j", str(folder / LOG_FILE)]
         settings = [f"-J{name}={value}" for name, value in {**properties, **self.properties}.items()]
-        return [*self._java(scratch), "-n", "-LWARN", *files, *settings]
+        return [*self._java(scratch, *java_options), "-n", "-LWARN", *files, *settings]
 
     def _java(self, scratch: Path, *options: str) -> list[str]:
         # Otherwise Java leaves files in the user's home (preferences) and in /tmp.
@@ -231,8 +234,7 @@ class JMeterLoad(Probe):
         self, address: str, folder: Path, scratch: Path, generators: Sequence[Generator]
     ) -> list[str]:
         """Returns the command of the JMeter that starts the others and gets their results."""
-        argv = self._argv(address, folder, scratch, students_header=False)
-        argv.insert(argv.index("-cp"), _rmi_address(generators[0].address))
+        argv = self.command(address, folder, scratch, _rmi_address(generators[0].address), students_header=False)
         engines = ",".join(f"{generator.address}:{PORT}" for generator in generators)
         return [*argv, "-R", engines, *(f"-J{name}={value}" for name, value in REMOTE.items())]
 

@@ -42,7 +42,7 @@ def test_settings_that_make_no_sense_are_refused(tmp_path, change, says):
 @pytest.mark.parametrize(("ramp_s", "text"), [(100.0, "100"), (0.0, "0"), (10.4, "10.4"), (20.0, "20")])
 def test_settings_reach_jmeter_in_its_own_units_without_exponents_or_rests(tmp_path, ramp_s, text):
     configured = load(tmp_path, pace_s=0.025, ramp_s=ramp_s, properties={"extra": "yes"})
-    argv = configured._argv("10.0.0.2", tmp_path, tmp_path, students_header=False)
+    argv = configured.command("10.0.0.2", tmp_path, tmp_path, students_header=False)
     given = dict(word[2:].split("=", 1) for word in argv if word.startswith("-J"))
     expected = {"host": "10.0.0.2", "port": "80", "threads": "10", "ramp": text, "pace_ms": "25", "extra": "yes"}
     expected |= {"students_header": "false", "connect_timeout_ms": "5000", "response_timeout_ms": "20000"}
