@@ -62,12 +62,10 @@ def _run(scenario: Scenario, request: CommandRequest) -> int:
         resumed, plan = None, requested_plan(scenario, request)
     if not plan.cells():
         raise UsageError("the plan has no cells", "check --only")
-    if why := why_real(scenario, request.placement):
-        print(f"measuring on the real clock, because {why}", file=sys.stderr)
     wanted = RunRequest(scenario, plan, request.placement)
     if request.dry_run:
         return _dry_run(wanted)
-    execution = Execution.prepared(wanted)
+    execution = _prepared(wanted)
     recover(request.store)
     store = RunStore.open(request.store)
     try:
@@ -166,10 +164,18 @@ def _print_result(
     console.print(f"run: {run_id} (flightpath results show {run_id})", soft_wrap=True)
 
 
+def _prepared(request: RunRequest) -> Execution:
+    """Finds the executor of a request; says why it is measured on the real clock if nobody has asked for that."""
+    execution = Execution.prepared(request)
+    if execution.plan.clock is request.plan.clock and (why := why_real(request.scenario, request.placement)):
+        print(f"measuring on the real clock, because {why}", file=sys.stderr)
+    return execution
+
+
 def _dry_run(request: RunRequest) -> int:
     """Prints what would be measured; the machine is asked as before a run, and refuses what it refuses then."""
     try:
-        return _print_plan(request.scenario, Execution.prepared(request).plan)
+        return _print_plan(request.scenario, _prepared(request).plan)
     except MissingCapability:  # the plan itself makes sense, perhaps on another machine
         _print_plan(request.scenario, request.plan)
         raise

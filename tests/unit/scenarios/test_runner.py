@@ -123,9 +123,11 @@ def test_what_one_clock_cannot_measure_is_measured_on_the_other(monkeypatch, cap
     monkeypatch.setattr(placement, "executor_of", lambda plan, request: Refusing())
     monkeypatch.setattr(placement, "has_uml_kernel", lambda: True)
     options = [*words.split(), own] if words == "--clock" else words.split()
-    request = RunRequest(Experiment(), replace(_LOADS, clock=own), request_from(Experiment(), options).placement)
+    scenario = Experiment()
+    scenario.clock = own
+    request = RunRequest(scenario, replace(_LOADS, clock=own), request_from(scenario, options).placement)
     if moves:
-        assert {Execution.prepared(request).plan.clock} == set(Clock) - {own}
+        assert {runner._prepared(request).plan.clock} == set(Clock) - {own}
         how = "in virtual time" if own is Clock.REAL else "on the real clock"
         assert capsys.readouterr().err == f"measuring {how}, because no congestion control mine\n"
     else:
