@@ -50,8 +50,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = Non
     """
     if is_completing():
         if command := " ".join(_words()[1 : _skipped()]):
-            remember(command, parser)
-            parser = remembered(command) or parser
+            parser = remember(command, parser)
         import_module("argcomplete").autocomplete(parser)
     for each in _with_subparsers(parser):
         setattr(each, "error", partial(_refuse, each, each.error))  # noqa: B010 - argparse's only hook

@@ -9,23 +9,12 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 from flightpath.project import PROJECT, cache_folder
 
-_FLOORS = [
-    "flightpath",
-    "results",
-    "congestion",
-    "controllers",
-    "topologies",
-    "probes",
-    "experiments",
-    "execution",
-    "scenarios",
-    "labs",
-]
 _SHOWN_RUNS = 200
 _MN = {"--topo": "TOPO", **dict.fromkeys(("--link", "--switch", "--controller", "--custom", "--test"), "TEXT")}
 
@@ -42,12 +31,14 @@ def remembered(command: str) -> argparse.ArgumentParser | None:
     return None
 
 
-def remember(command: str, parser: argparse.ArgumentParser) -> None:
-    """Keeps the parser of a command, if its folder can be written."""
+def remember(command: str, parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Keeps the parser of a command, if its folder can be written; returns it as `remembered` does."""
+    described = _described(parser)
     with contextlib.suppress(OSError):
         file = _file(command)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"version": _version(), "parser": _described(parser)}), encoding="utf-8")
+        file.write_text(json.dumps({"version": _version(), "parser": described}), encoding="utf-8")
+    return _made(described)
 
 
 def _file(command: str) -> Path:
@@ -56,7 +47,8 @@ def _file(command: str) -> Path:
 
 def _version() -> list[Any]:
     """Returns what identifies this copy of Flightpath and the state of its files."""
-    files = (file for floor in _FLOORS for file in (PROJECT / floor).rglob("*.py"))
+    floors = (distribution("flightpath").read_text("top_level.txt") or "").split()
+    files = (file for floor in floors for file in (PROJECT / floor).rglob("*.py"))
     return [str(PROJECT), max((file.stat().st_mtime_ns for file in files), default=0)]
 
 
