@@ -21,7 +21,7 @@ Builds the virtual-time kernel: a User-Mode Linux (x86-64) that runs experiments
 
 Its source is the newest suitable package linux-source-X.Y that this machine's own package mirrors offer; on Debian also
 in the backports and in the next suite. Nothing is installed. The kernel is kept in ~/.cache/flightpath/uml (or
-$FLIGHTPATH_CACHE/uml); if there is one with the present configuration, nothing is built. A build takes about ten
+$FLIGHTPATH_CACHE/uml); if there is one with the present configuration, nothing is built. A build takes about twenty
 minutes of processor time; the next one continues it if it is interrupted.
 """
 
