@@ -69,7 +69,7 @@ jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
 	@$(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx
 
-mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (minutes)
+mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 9 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
 reproduce: setup ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
