@@ -334,8 +334,8 @@ if __name__ == "__main__":
     asyncio.run(_serve(options.mptcp, options.misbehaviour))
 
 
-def test_java_starts_with_the_archived_classes():
+def test_java_starts_with_the_archived_classes(tmp_path):
     """With `-Xshare:on` it ends if it cannot use them."""
     command = java_command(HOME, "-Xshare:on")
     assert f"-XX:SharedArchiveFile={HOME / CLASSES}" in command
-    subprocess.run([*command, "--version"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--version"], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
