@@ -30,7 +30,7 @@ PART ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native jmeter uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native jmeter database uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -38,7 +38,7 @@ help: ## show this list
 
 setup: setup-real virtual-if-possible ## install what is missing (Debian 12, 13; Ubuntu 24.04), and build the virtual-time kernel, once
 	@echo "Flightpath is set up. Next: flightpath run mptcp_load"
-setup-real: packages environment commands native jmeter ## the same without that kernel: experiments use the real clock
+setup-real: packages environment commands native jmeter database ## the same without that kernel: experiments use the real clock
 
 packages: LIST := packages.txt
 vm-packages: LIST := packages-vm.txt
@@ -68,6 +68,10 @@ native: | packages
 jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
 	@$(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx
+
+# An empty cluster, so that services need not make one each time.
+database: | environment
+	@$(PYTHON) -m services.postgres_cluster
 
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 9 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)

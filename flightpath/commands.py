@@ -1,5 +1,6 @@
 """Running programs: argument lists, never shell lines; checked exit codes; errors that quote stderr."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -28,7 +29,7 @@ def run(
     argv: Sequence[str],
     *,
     timeout_s: float = 60,
-    stdin: str | None = None,
+    stdin: str | Path = "",
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
 ) -> str:
@@ -37,7 +38,7 @@ def run(
     Args:
         argv: program and arguments.
         timeout_s: the program is killed after this time, multiplied by `timeout_scale()`.
-        stdin: text for its standard input; empty by default.
+        stdin: text for its standard input, or the file that is its standard input.
         env: variables to add to this process's environment.
         cwd: folder to run in.
 
@@ -46,15 +47,16 @@ def run(
         MissingCapability: it is not installed.
     """
     try:
-        done = subprocess.run(
-            argv,
-            input=stdin or "",
-            capture_output=True,
-            text=True,
-            timeout=timeout_s * timeout_scale(),
-            env={**os.environ, **env} if env else None,
-            cwd=cwd,
-        )
+        with contextlib.nullcontext() if isinstance(stdin, str) else stdin.open("rb") as file:
+            done = subprocess.run(
+                argv,
+                **({"input": stdin} if file is None else {"stdin": file}),
+                capture_output=True,
+                text=True,
+                timeout=timeout_s * timeout_scale(),
+                env={**os.environ, **env} if env else None,
+                cwd=cwd,
+            )
     except FileNotFoundError as error:
         raise _not_installed(argv[0]) from error
     except subprocess.TimeoutExpired as error:

@@ -10,11 +10,11 @@ from flightpath.commands import postgresql_programs as programs
 from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import Host, succeeds_in
 from flightpath.overrides import override
+from services.postgres_cluster import SUPERUSER, make_cluster
 from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 
 PORT = 5432
-_SUPERUSER = "postgres"
 
 _SETTINGS = """\
 max_connections = 20
@@ -76,7 +76,7 @@ class Postgres(DaemonService):
         """
         text = script if isinstance(script, str) else "".join(script)
         options = ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]
-        where = [f"--host={self.folder}", f"--port={PORT}", f"--username={_SUPERUSER}", f"--dbname={database}"]
+        where = [f"--host={self.folder}", f"--port={PORT}", f"--username={SUPERUSER}", f"--dbname={database}"]
         try:
             return run([str(programs() / "psql"), *options, *where], stdin=text)
         except CommandFailed as error:
@@ -84,11 +84,9 @@ class Postgres(DaemonService):
 
     @override
     def _prepare(self) -> None:
-        options = ["--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8", "--wal-segsize=4"]
-        initdb = [str(programs() / "initdb"), *options, "--auth=trust", f"--username={_SUPERUSER}", str(self._data)]
         self._privileges.prepare_folder(self.folder)
         try:
-            run([*self._privileges.prefix(), *initdb], cwd=self.folder)
+            make_cluster(self.folder, self._privileges)
         except FlightpathError as error:
             raise StartFailed(f"{self.host.name}: cannot make a PostgreSQL cluster: {error}", self.hint) from error
         listen = "*" if self._mptcp else self.address

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from pathlib import Path
 from typing import Any
 
 from mininet.node import Host
@@ -94,7 +95,7 @@ class MultihomedHost(LazyShellNode, Host):
         """
         return super().popen(*args, **{**kwargs, "mncmd": kernel_settings.entry(self), "start_new_session": True})
 
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | None = None) -> str:
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60, stdin: str | Path = "") -> str:
         """Runs a program in this host to its end and returns its stdout; raises as `flightpath.commands.run` does."""
         return run([*kernel_settings.entry(self), *argv], timeout_s=timeout_s, stdin=stdin)
 
