@@ -18,8 +18,8 @@ _NAME_BYTES = 16  # TASK_COMM_LEN of the kernel
 _TASK_BYTES = 1 << 14  # more than a task_struct
 _POINTER = struct.Struct("<Q")
 _MOVING = 0.05
-"""Virtual seconds per second of processor time. A reading of the clock takes 256 ns of virtual time (`timer_read` in
-Linux's arch/um/kernel/time.c), so even a loop that only reads it moves the clock by 5 to 15 ms per second."""
+"""Virtual seconds per second of processor time. Up to 32 readings of the clock take 512 ns of virtual time
+(`kernel.patch`), so even a loop that only reads it moves the clock by 10 to 30 ms per second."""
 _ALWAYS = 0.9
 """Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
 _LOOK_EVERY_S = 1.0

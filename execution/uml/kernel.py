@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from execution.uml.kernel_source import PrivateApt
-from flightpath.commands import require, run
+from flightpath.commands import CommandFailed, require, run
 from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from flightpath.project import cache_folder
 
 CONFIGURATION = Path(__file__).with_name("kernel.config")
-_PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz")
-TICKS_HZ = 1000
-"""Ticks in a second, in which TCP and MPTCP count their timers. User-Mode Linux has 100, and no option for it."""
-
+CHANGES = Path(__file__).with_name("kernel.patch")
+"""Changes of the source; docs/virtual-time.md explains them."""
+_PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz", "patch")
 _STEPS = 1560
 """Lines that a whole build prints, roughly: the scale of the progress."""
 _UNUSED = (
@@ -153,7 +152,7 @@ def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progr
 
 
 def _fingerprint() -> str:
-    return hashlib.sha256(CONFIGURATION.read_bytes() + str(TICKS_HZ).encode()).hexdigest()[:12]
+    return hashlib.sha256(CONFIGURATION.read_bytes() + CHANGES.read_bytes()).hexdigest()[:12]
 
 
 @contextmanager
@@ -195,15 +194,12 @@ def _unpack(source: Path, tree: Path) -> None:
     tree.mkdir(parents=True)
     unused = [f"--exclude={pattern}" for pattern in _UNUSED]
     run(["tar", "-xf", str(source), "-C", str(tree), "--strip-components=1", *unused], timeout_s=1200)
-    _set_ticks(tree / "arch/um/Kconfig")
+    try:
+        run([require("patch"), "--strip=1", "--batch", f"--input={CHANGES}"], cwd=tree)
+    except CommandFailed as error:
+        advice = "build another version: flightpath machines uml-kernel --source linux-7.3.tar.xz"
+        raise FlightpathError(f"{CHANGES.name} does not fit this kernel's source: {error}", advice) from error
     (tree / ".unpacked").touch()
-
-
-def _set_ticks(kconfig: Path) -> None:
-    text, changes = re.subn(r"(?<=^config HZ\n\tint\n\tdefault )\d+$", str(TICKS_HZ), kconfig.read_text(), flags=re.M)
-    if changes != 1:
-        raise FlightpathError("cannot set the ticks of this kernel's source", "build another one: --source linux-7.3")
-    kconfig.write_text(text)
 
 
 def _compile(tree: Path, progress: Progress, jobs: int, version: str) -> None:

@@ -25,7 +25,12 @@ CLASSES = "classes.jsa"
 """Name of the archive of parsed classes in an installation: with it Java starts in half the processor time."""
 _TIMEOUT_S = 900.0
 _MAIN = "org.apache.jmeter.NewDriver"
-_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+_JAVA = (
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true"),
+    # Without them Java copies all archived classes to another address, and asks the system before each compilation.
+    *("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions"),
+    *("-XX:ArchiveRelocationMode=0", "-XX:-UseDynamicNumberOfCompilerThreads"),
+)
 """Options of Java on which the archive depends."""
 # Debian keeps the machine's certificate authorities here, added ones too; other JDKs look elsewhere by default.
 _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")

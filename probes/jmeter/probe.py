@@ -41,6 +41,7 @@ _NOISE = ("\tat ", "\t... ", "WARN StatusConsoleListener", "INFO: Created user p
 
 _JAVA_OPTIONS = (
     "-Xms256m",
+    "-Xmn32m",  # new memory is dear in virtual time
     "-Xmx2g",
     "-Xss256k",  # a thread per student
     "-XX:-UsePerfData",

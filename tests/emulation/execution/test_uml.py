@@ -1,5 +1,6 @@
 """Commands in the virtual-time kernel: their clock, what they leave behind, and that nothing outlives them."""
 
+import itertools
 import os
 import re
 import shlex
@@ -71,6 +72,14 @@ def test_virtual_time_passes_at_once_and_real_time_does_not():
     began = time.monotonic()
     done = run("sleep", "2", options=("--clock", "real"))
     assert done.returncode == 0 and time.monotonic() - began > 2
+
+
+def test_the_clock_is_read_in_order_and_without_a_system_call():
+    read = "import time; print(*(clock() for clock in (time.monotonic_ns, time.time_ns) for _ in range(100)))"
+    times = [int(word) for word in run("python3", "-c", read).stdout.split()]
+    steps = [later - earlier for part in (times[:100], times[100:]) for earlier, later in itertools.pairwise(part)]
+    assert min(steps) > 0
+    assert steps.count(8) > 180, "a reading that needs a system call takes 256 ns"
 
 
 def test_a_seeded_lab_draws_the_same_numbers_each_time():
