@@ -10,11 +10,15 @@ interfaces  packets that could not be delivered
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from flightpath.commands import require, run
 from topologies.links.spec import COUNTERS
 from topologies.links.traffic_control import HTB, NETEM, QUEUE, Stages
+
+_DEVICES = Path("/proc/net/dev")
+_SENT_DROPPED = 11  # column after the name: eight of reception, then bytes, packets, errors
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,11 @@ class Reading:
         lines = [f"actions get action gact index {gate}" for gate in gates]
         lines += [f"qdisc show dev {name}" for name in names]
         tc_output = run([require("tc"), "-s", "-j", "-batch", "-"], stdin="\n".join(lines))
-        ip_output = run(["ip", "-s", "-j", "-batch", "-"], stdin="\n".join(f"link show dev {name}" for name in names))
-        return cls.parse(tc_output, ip_output, names)
+        return cls.parse(tc_output, _DEVICES.read_text(), names)
 
     @classmethod
-    def parse(cls, tc_output: str, ip_output: str, names: Sequence[str]) -> "Reading":
-        """Parses JSON of tc(8), first the gates and then the qdiscs of each interface in turn, and of ip(8)."""
+    def parse(cls, tc_output: str, devices: str, names: Sequence[str]) -> "Reading":
+        """Parses JSON of tc(8), first the gates and then the qdiscs of each interface in turn, and /proc/net/dev."""
         values = list(_json_values(tc_output))
         actions, per_name = values[: -len(names)], values[-len(names) :]
         entries = (entry for value in actions for entry in value)
@@ -61,10 +64,10 @@ class Reading:
         qdiscs = {
             (name, qdisc["handle"]): qdisc for name, qdiscs in zip(names, per_name, strict=True) for qdisc in qdiscs
         }
-        refused = {
-            link["ifname"]: link["stats64"]["tx"]["dropped"] for links in _json_values(ip_output) for link in links
+        counters = {
+            name.strip(): line.split() for name, _, line in (row.partition(":") for row in devices.splitlines())
         }
-        return cls(qdiscs, gates, refused)
+        return cls(qdiscs, gates, {name: int(counters[name][_SENT_DROPPED]) for name in names})
 
     def direction(self, stages: Stages, lost: Lost) -> dict[str, Any]:
         """Returns the counters of one direction, in the form of EmulatedLink.stats."""

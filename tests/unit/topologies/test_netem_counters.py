@@ -9,6 +9,10 @@ from topologies.links.traffic_control import Stages
 
 STAGES = Stages("near", "rate", "land", "far", 11)
 NAMES = ("near", "rate", "land", "far")
+DEVICES = """\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier
+"""
 ACTION = (
     '[{"total acts":0},{"actions":[{"order":1,"kind":"gact","control_action":{"type":"pass"},"index":11,"ref":1,'
     '"bind":1,"stats":{"bytes":%d,"packets":%d,"drops":%d,"overlimits":0,"requeues":0,"backlog":0,"qlen":0}}]}]'
@@ -22,11 +26,8 @@ def qdisc(kind: str, handle: str, packets: int, drops: int = 0, qlen: int = 0, *
 
 def reading(entered: int, swallowed: int, rate: list[dict], netem: dict, refused: int = 0) -> Reading:
     tc_told = [ACTION % (entered * 100, entered, swallowed), "[]", json.dumps(rate), "[]", json.dumps([netem])]
-    ip_told = [
-        json.dumps([{"ifname": name, "stats64": {"tx": {"dropped": refused if name == "far" else 0}}}])
-        for name in NAMES
-    ]
-    return Reading.parse("\n".join(tc_told) + "\n\n", "\n".join(ip_told), NAMES)
+    devices = "".join(f"  {name}: 1 2 0 0 0 0 0 0 3 4 5 {refused if name == 'far' else 0} 0 0 0 0\n" for name in NAMES)
+    return Reading.parse("\n".join(tc_told) + "\n\n", DEVICES + devices, NAMES)
 
 
 def balanced(counters: dict) -> bool:
