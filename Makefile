@@ -7,19 +7,18 @@ PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps
 SCENARIO_OPTIONS ?=
 # Half of them, one for each processor, take tests with a virtual-time kernel; the others take tests that mostly wait.
 TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc))))
-# Tests of what a stock kernel has and this machine's own may lack: switch, netem, modules of congestion controls; and
-# tests that may need a kernel newer than 6.1. Tests of both emulators use netem here. `make test-vm VM_TESTS="…"`: fewer.
+# Tests of what a stock kernel has and this machine's own may lack (switch, netem), and tests that may need a kernel
+# newer than 6.1. Tests of both emulators use netem here. `make test-vm VM_TESTS="…"`: fewer.
 VM_TESTS ?= tests/emulation/topologies/test_kernel_datapath.py tests/emulation/controllers/test_kernel_datapath_steering.py \
-  tests/emulation/congestion/test_parity.py \
-  tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
+  tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_flow_of_each_gives_way_at_a_loss_and_grows_again \
   tests/emulation/congestion/test_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
   tests/emulation/native/test_tunnel.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \
   tests/emulation/probes/preflight/test_paths.py::test_runs_in_an_emulated_host_and_sees_its_path \
   -k 'not relay'
-# The tests that prove most in a minute: the kernel's switch, with netem and MPTCP, and two modules against BPF programs.
-VM_QUICK_TESTS := tests/emulation/topologies/test_kernel_datapath.py tests/emulation/congestion/test_parity.py \
-  tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_socket_takes_it \
-  -k 'verifier or bic or westwood or (netem and kernel_datapath)'
+# The tests that prove most in a minute: the kernel's switch, with netem and MPTCP, and flows of BPF programs.
+VM_QUICK_TESTS := tests/emulation/topologies/test_kernel_datapath.py \
+  tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_flow_of_each_gives_way_at_a_loss_and_grows_again \
+  -k 'verifier or (netem and kernel_datapath)'
 VM_TIME_LIMIT_S ?= 1800
 VM_OPTIONS ?=
 VIRTUAL_OPTIONS ?=

@@ -1,9 +1,7 @@
 """Two hosts and a link for each flow, without switches: what congestion controls are put to the test on."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from mininet.net import Mininet
 
@@ -16,25 +14,6 @@ from topologies.sandbox.sandbox import TEMPORARY
 
 SAMPLE_S = 0.002
 _FIRST_TABLE = 101
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A flow by itself on a link of its own.
-
-    Attributes:
-        algorithm: what TCP_CONGESTION takes.
-        link: both directions.
-        seconds: how long it sends.
-        cuts_s: when (from its start) what is sent vanishes for a moment, which costs a few segments.
-        cut_s: how long the moment is.
-    """
-
-    algorithm: str
-    link: LinkSpec
-    seconds: float
-    cuts_s: tuple[float, ...] = ()
-    cut_s: float = 0.002
 
 
 @contextmanager
@@ -67,22 +46,15 @@ def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[Multihomed
         net.stop()
 
 
-def run(trials: Sequence[Trial], seed: int = 1) -> Mapping[str, FlowTrace]:
-    """All trials at once, each on its own link, in this sandbox; by algorithm."""
-    with hosts([trial.link for trial in trials], seed) as (source, target, links), StreamSink(target, TEMPORARY):
+def run(algorithms: Sequence[str], spec: LinkSpec, seconds: float, seed: int) -> Mapping[str, FlowTrace]:
+    """A flow of each algorithm, all at once, each on a link of its own, in this sandbox."""
+    with hosts([spec] * len(algorithms), seed) as (source, target, _), StreamSink(target, TEMPORARY):
         running = []
-        for port, (trial, link) in enumerate(zip(trials, links, strict=True)):
+        for port, algorithm in enumerate(algorithms):
             flow = TcpFlow(
-                source=source.address(port),
-                congestion_control=trial.algorithm,
-                seconds=trial.seconds,
-                interval_s=SAMPLE_S,
+                source=source.address(port), congestion_control=algorithm, seconds=seconds, interval_s=SAMPLE_S
             )
             running.append(flow.start(source, target.address(port)))
-            now_ns = time.monotonic_ns()
-            for at_s in trial.cuts_s:
-                link.set_black_hole(True, "a_to_b", at_ns=now_ns + int(at_s * 1e9))
-                link.set_black_hole(False, "a_to_b", at_ns=now_ns + int((at_s + trial.cut_s) * 1e9))
         return {flow.algorithm: flow.finish() for flow in running}
 
 

@@ -1,57 +1,53 @@
-"""The congestion controls once more, in floating point and from the papers alone, to be driven by what a real flow saw.
+"""The congestion controls once more, in floating point and from the papers, to be driven by the ACKs that a flow saw.
 
-A model is told how many segments each moment has acknowledged, at which round trip, and when a loss was repaired. What
-its window does then is its own; after a loss it starts from where the kernel, and not the algorithm, has repaired it.
+A model is told of each ACK, its round trip, and when a loss was repaired. What its window does then is its own; after a
+loss it starts from where the sender, and not the algorithm, has repaired it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from probes.transfers.tcp_flow import CWR, DISORDER, LOSS, OPEN, RECOVERY, FlowTrace
-from topologies.links.spec import LinkSpec
+from probes.transfers.tcp_flow import OPEN, RECOVERY
+from tests.support.congestion_simulation import Ack
 
 
 class Model:
     """Reno; the others say where they differ."""
 
+    diverges = False
+    """Whether a difference between two windows grows by itself, so that the model must go on from the real window."""
+
     def __init__(self) -> None:
         self.cwnd, self.ssthresh = 10.0, math.inf
         self.base_rtt, self.max_rtt, self.rtt = math.inf, 0.0, 0.0
-        self.now = self.last_loss = 0.0
-        self._round_left = 10.0
+        self.now = self.last_loss = self._round_began = 0.0
         self._round_rtts: list[float] = []
 
-    def acked(self, segments: int, rtt: float, now: float) -> None:
-        """So many ACKs of a segment each came; times in seconds."""
+    def acked(self, rtt: float, now: float) -> None:
+        """The ACK of a segment came; times in seconds."""
         self._see(rtt, now)
-        for _ in range(segments):
-            self._round_rtts.append(rtt)
-            self._round_left -= 1
-            ended, self._round_left = self._round_left < 0, self._round_left if self._round_left >= 0 else self.cwnd
-            if ended:
-                self.end_round(self._round_rtts)
-                self._round_rtts = []
-            if self.cwnd < self.ssthresh:
-                self.slow_start()
-            else:
-                self.cwnd += self.increase()
+        self._round_rtts.append(rtt)
+        if round(now - rtt, 6) >= self._round_began:  # the first segment that was sent in it
+            self.end_round(self._round_rtts)
+            self._round_began, self._round_rtts = now, []
+        self.cwnd += 1 if self.cwnd < self.ssthresh else self.increase()
 
-    def lost(self, now: float) -> None:
-        """A loss was noticed."""
+    def lost(self, cwnd: int, now: float) -> None:
+        """A loss was noticed at this window."""
+        self.cwnd = float(cwnd)
         self.ssthresh = max(2.0, self.cwnd * self.kept())
         self.last_loss = now
 
-    def repairing(self, segments: int, rtt: float, now: float) -> None:
+    def repairing(self, rtt: float, now: float) -> None:
         """As `acked`, while a loss is repaired."""
         self._see(rtt, now)
+        self._round_rtts.append(rtt)
 
-    def repaired(self, cwnd: int, ssthresh: int, now: float) -> None:
-        """The kernel has repaired a loss, with this result."""
+    def repaired(self, segments: int, cwnd: int, ssthresh: int, now: float) -> None:
+        """An ACK of so many segments ended the repair, and left this window and threshold."""
         self.cwnd, self.ssthresh, self.now = float(cwnd), float(ssthresh), now
-        self._round_left, self._round_rtts = self.cwnd, []
-
-    def slow_start(self) -> None:
-        self.cwnd += 1
+        self._round_began, self._round_rtts = now, []
 
     def increase(self) -> float:
         """What an ACK adds in congestion avoidance."""
@@ -80,6 +76,8 @@ class Scalable(Model):
 class HighSpeed(Model):
     """RFC 3649, section 5: the formulas from which its table is made."""
 
+    diverges = True
+
     @staticmethod
     def b(w: float) -> float:
         return 0.5 - 0.4 * (math.log(w) - math.log(38)) / (math.log(83000) - math.log(38)) if w > 38 else 0.5
@@ -101,7 +99,7 @@ class Vegas(Model):
 
     def end_round(self, rtts: list[float]) -> None:
         rtt = min(rtts)
-        queued = self.cwnd * (rtt - self.base_rtt) / self.base_rtt
+        queued = int(self.cwnd * (rtt - self.base_rtt) / self.base_rtt)  # in whole segments, as in Linux
         if self.cwnd < self.ssthresh:
             if queued > 1:
                 self.cwnd = self.ssthresh = min(self.cwnd, self.cwnd * self.base_rtt / rtt + 1)
@@ -114,7 +112,8 @@ class Vegas(Model):
 
 class Veno(Model):
     def _is_congested(self) -> bool:
-        return self.cwnd * (self.rtt - self.base_rtt) / self.rtt >= 3
+        halves = math.ceil(2 * int(self.cwnd) * (self.rtt - self.base_rtt) / self.rtt)  # as Linux rounds them
+        return halves >= 2 * 3
 
     def increase(self) -> float:
         return 0.5 / self.cwnd if self._is_congested() else 1 / self.cwnd
@@ -126,7 +125,7 @@ class Veno(Model):
 class Illinois(Model):
     def __init__(self) -> None:
         super().__init__()
-        self.alpha, self.beta, self._was_high, self._low = 10.0, 0.5, False, 0
+        self.alpha, self.beta, self._was_high, self._low, self._count = 10.0, 0.5, False, 0, 0
 
     def end_round(self, rtts: list[float]) -> None:
         da, dm = sum(rtts) / len(rtts) - self.base_rtt, self.max_rtt - self.base_rtt
@@ -140,8 +139,17 @@ class Illinois(Model):
             self._low += 1
         self.beta = 1 / 8 if da <= d2 else 1 / 2 if da >= d3 else 1 / 8 + 3 / 8 * (da - d2) / (d3 - d2)
 
+    def repaired(self, segments: int, cwnd: int, ssthresh: int, now: float) -> None:
+        self.end_round(self._round_rtts)
+        super().repaired(segments, cwnd, ssthresh, now)
+        self._count = segments - 1
+
     def increase(self) -> float:
-        return self.alpha / self.cwnd
+        """Whole segments, whenever alpha / cwnd of one have come together for them, at the alpha of that moment."""
+        self._count += 1
+        segments = int(self._count * self.alpha / self.cwnd)
+        self._count = 0 if segments else self._count
+        return segments
 
     def kept(self) -> float:
         return 1 - self.beta
@@ -168,8 +176,8 @@ class HTcp(Model):
         self._count += 1
         return 0.0
 
-    def repaired(self, cwnd: int, ssthresh: int, now: float) -> None:
-        super().repaired(cwnd, ssthresh, now)
+    def repaired(self, segments: int, cwnd: int, ssthresh: int, now: float) -> None:
+        super().repaired(segments, cwnd, ssthresh, now)
         self.last_loss = now
 
 
@@ -178,19 +186,19 @@ class Westwood(Model):
 
     def __init__(self) -> None:
         super().__init__()
-        self._since, self._count, self._once, self._bandwidth = None, 0, 0.0, 0.0
+        self._since, self._once, self._bandwidth = 0.0, 0.0, 0.0
+        self._count = -1  # the first ACK does not count
 
-    def acked(self, segments: int, rtt: float, now: float) -> None:
-        self._estimate(segments, rtt, now)
-        super().acked(segments, rtt, now)
+    def acked(self, rtt: float, now: float) -> None:
+        self._estimate(rtt, now)
+        super().acked(rtt, now)
 
-    def repairing(self, segments: int, rtt: float, now: float) -> None:
-        self._estimate(segments, rtt, now)
-        super().repairing(segments, rtt, now)
+    def repairing(self, rtt: float, now: float) -> None:
+        self._estimate(rtt, now)
+        super().repairing(rtt, now)
         self.ssthresh = max(2.0, self._bandwidth * self.base_rtt)
 
-    def _estimate(self, segments: int, rtt: float, now: float) -> None:
-        self._since = now if self._since is None else self._since
+    def _estimate(self, rtt: float, now: float) -> None:
         if now - self._since > max(rtt, 0.05):
             sample = self._count / (now - self._since)
             if not self._bandwidth:
@@ -199,23 +207,26 @@ class Westwood(Model):
                 self._once = (7 * self._once + sample) / 8
                 self._bandwidth = (7 * self._bandwidth + self._once) / 8
             self._since, self._count = now, 0
-        self._count += segments
+        self._count += 1
 
 
 class Bic(Model):
+    diverges = True
     DELAYED_ACKS = 31 / 16  # Linux takes an ACK for so many segments at least, although it counts segments
 
     def __init__(self) -> None:
         super().__init__()
         self.last_max = 0.0
 
-    def lost(self, now: float) -> None:
+    def lost(self, cwnd: int, now: float) -> None:
+        self.cwnd = float(cwnd)
         was, kept = self.last_max, 0.8 if self.cwnd > 14 else 0.5
         self.last_max = self.cwnd * (1 + 0.8) / 2 if self.cwnd < was else self.cwnd
         self.ssthresh = self.cwnd * kept
 
     def increase(self) -> float:
-        return self.per_round() * self.DELAYED_ACKS / self.cwnd
+        """One segment for a whole number of ACKs, which is computed anew for each window."""
+        return 1 / max(1, int(int(self.cwnd) / self.per_round() / self.DELAYED_ACKS))
 
     def per_round(self) -> float:
         """Distances and steps in whole segments: a search ends at one."""
@@ -248,7 +259,7 @@ MODELS: dict[str, type[Model]] = {
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss in a trace: window before it, and the threshold that it left; times in seconds after the start."""
+    """A loss: window before it, and the threshold that it left; times in seconds after the start."""
 
     at_s: float
     repaired_s: float
@@ -260,107 +271,62 @@ class Loss:
 
 @dataclass(frozen=True)
 class Round:
-    """A round trip in which nothing was lost: how much the window grew, really and in the model."""
+    """A round trip in which nothing was lost: window at its start, growth, and how far it then was from the model's."""
 
     at_s: float
-    seconds: float
     rtt: float
     cwnd: int
-    growth: float
-    predicted: float
+    growth: int
+    off: float
     slow_start: bool
 
 
 @dataclass
 class Course:
-    """A trace beside its model."""
+    """A flow beside its model."""
 
     losses: list[Loss] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
 
 
-def course(trace: FlowTrace, model: Model, link: LinkSpec) -> Course:
-    """Drives a model by a trace, and cuts both into round trips and losses.
+def course(acks: Sequence[Ack], model: Model) -> Course:
+    """Drives a model by the ACKs of a flow, and cuts both into round trips and losses.
 
-    Round trips are the link's own, of what was in flight when a segment was sent: those that a busy machine measures
-    have its pauses in them. Where a model has come to be a whole segment off, it goes on from the real window.
-
-    Args:
-        link: with a bandwidth and a queue, over which nothing else went.
+    A round trip ends with the ACK of the first segment that was sent in it.
     """
-    told, times = trace.columns, [at_s - trace.times_s[0] for at_s in trace.times_s]
-    rtts = _round_trips(trace, times, link)
     found = Course()
-    lost_at: int | None = None  # the sample before the loss that is being repaired
-    thresholds: set[int] = set()
-    before: tuple[int, float] | None = None  # sample and model's window at which this round trip began
-    for i in range(1, len(times)):
-        segments = told["delivered"][i] - told["delivered"][i - 1]
-        if told["ca_state"][i] in (CWR, RECOVERY, LOSS):
-            if lost_at is None:
-                lost_at, before, thresholds = i - 1, None, set()
-                if model.cwnd >= model.ssthresh:
-                    model.cwnd = float(told["cwnd"][i - 1])
-                model.lost(times[i])
-            thresholds.add(told["ssthresh"][i])
-            model.repairing(segments, rtts[i], times[i])
-        elif told["ca_state"][i] == DISORDER:
-            before = None
-        elif lost_at is not None:
-            if len(thresholds) == 1:  # otherwise there were several, one after another
-                found.losses.append(_loss(trace, times, lost_at, i, model.ssthresh))
-            model.repaired(told["cwnd"][i], told["ssthresh"][i], times[i])
-            lost_at = None
-        elif told["ca_state"][i] == OPEN:
-            model.acked(segments, rtts[i], times[i])
-            if before and times[i] - times[before[0]] >= rtts[i]:
-                found.rounds.append(_round(trace, times, before[0], i, rtts[i], model.cwnd - before[1]))
-                before = None
-                if abs(model.cwnd - told["cwnd"][i]) >= 1:
-                    model.cwnd = float(told["cwnd"][i])
-            before = before or (i, model.cwnd)
+    begin: Ack | None = None  # of this round trip
+    loss: Ack | None = None  # the last one before the loss that is being repaired
+    before = acks[0]
+    for ack in acks:
+        now, rtt = ack.at_us / 1e6, ack.rtt_us / 1e6
+        if ack.state == OPEN and loss is None:
+            model.acked(rtt, now)
+            if begin and ack.at_us - ack.rtt_us >= begin.at_us:
+                found.rounds.append(_round(begin, ack, model))
+                begin = None
+            begin = begin or ack
+        elif ack.state == RECOVERY:
+            if loss is None:
+                loss, begin = before, None
+                model.lost(before.cwnd, now)
+            model.repairing(rtt, now)
+        elif ack.state == OPEN and loss:
+            found.losses.append(_loss(loss, ack, model))
+            model.repaired(ack.una - before.una, ack.cwnd, ack.ssthresh, now)
+            loss = None
+        before = ack
     return found
 
 
-def _round_trips(trace: FlowTrace, times: list[float], link: LinkSpec) -> list[float]:
-    """Of the segments that were acknowledged last at each sample, in seconds."""
-    told, shortest = trace.columns, trace.min_rtt_ms / 1e3
-    longest = shortest + link.queue_bytes * 8 / link.bandwidth_bps
-    segment_s = link.frame_bytes * 8 / link.bandwidth_bps
-    flights = map(min, told["unacked"], told["cwnd"])
-    own = [min(max(shortest, flight * segment_s), longest) for flight in flights]
-    rtts, sent = [], 0
-    for i in range(len(times)):
-        while sent < i and times[sent + 1] + own[sent + 1] <= times[i]:
-            sent += 1
-        rtts.append(own[sent])
-    return rtts
+def _round(begin: Ack, end: Ack, model: Model) -> Round:
+    off = abs(end.cwnd - model.cwnd)
+    if model.diverges and int(model.cwnd) != end.cwnd:
+        model.cwnd = float(end.cwnd)
+    in_slow_start = begin.cwnd < begin.ssthresh
+    return Round(begin.at_us / 1e6, end.rtt_us / 1e6, begin.cwnd, end.cwnd - begin.cwnd, off, in_slow_start)
 
 
-def _loss(trace: FlowTrace, times: list[float], before: int, after: int, predicted: float) -> Loss:
-    told = trace.columns
-    return Loss(
-        at_s=times[before],
-        repaired_s=times[after],
-        cwnd=told["cwnd"][before],
-        ssthresh=told["ssthresh"][after],
-        predicted=predicted,
-        slow_start=_in_slow_start(trace, before),
-    )
-
-
-def _round(trace: FlowTrace, times: list[float], begin: int, end: int, rtt: float, predicted: float) -> Round:
-    told = trace.columns
-    return Round(
-        at_s=times[begin],
-        seconds=times[end] - times[begin],
-        rtt=rtt,
-        cwnd=told["cwnd"][begin],
-        growth=told["cwnd"][end] - told["cwnd"][begin],
-        predicted=predicted,
-        slow_start=_in_slow_start(trace, begin),
-    )
-
-
-def _in_slow_start(trace: FlowTrace, sample: int) -> bool:
-    return trace.columns["cwnd"][sample] < trace.columns["ssthresh"][sample]
+def _loss(before: Ack, after: Ack, model: Model) -> Loss:
+    in_slow_start = before.cwnd < before.ssthresh
+    return Loss(before.at_us / 1e6, after.at_us / 1e6, before.cwnd, after.ssthresh, model.ssthresh, in_slow_start)

@@ -4,10 +4,10 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,9 @@ from congestion import loader, provision, registry, sources
 from flightpath.errors import MissingCapability, UsageError
 from flightpath.processes import is_machine_root
 from flightpath.waiting import wait_until
-from probes.transfers.tcp_flow import TcpFlow
+from probes.transfers.tcp_flow import LOSS, RECOVERY, FlowTrace, TcpFlow
 from services.stream import StreamSink
-from tests.support import own_algorithm
+from tests.support import congestion_links, own_algorithm
 from tests.support.congestion_links import hosts, link
 from tests.support.own_algorithm import RENO
 from topologies.hosts import congestion_control
@@ -37,6 +37,7 @@ print(algorithm.origin, flush=True)
 sys.stdin.read()
 """
 NOBODY = 65534
+LOSSY = replace(link(12, 20, 30), loss=0.01)  # loses the same segments in each run, by their number
 pytestmark = [
     pytest.mark.together,
     pytest.mark.skipif(not is_machine_root(), reason="only root may load BPF programs"),
@@ -74,20 +75,39 @@ def wait_gone(name: str = NAME) -> None:
     wait_until(lambda: registry.read_record(name) is None, f"the record of {name} to go", 30)
 
 
+def gives_way_and_grows(flow: FlowTrace) -> bool:
+    """Whether a loss has left less than the window before it, and the window has grown after it."""
+    window, is_reduced = 0, False
+    for state, cwnd, ssthresh in zip(*(flow.columns[name] for name in ("ca_state", "cwnd", "ssthresh")), strict=True):
+        if state in (RECOVERY, LOSS):
+            is_reduced = ssthresh < window
+        elif is_reduced and cwnd > window:
+            return True
+        else:
+            window = cwnd
+    return False
+
+
 def mine(folder: Path, **variant: str) -> str:
     return str(own_algorithm.write(folder, **variant))
 
 
-def tcp_socket(family: int = socket.AF_INET, protocol: int = socket.IPPROTO_TCP) -> socket.socket:
-    return socket.socket(family, socket.SOCK_STREAM, protocol)
+def test_the_verifier_accepts_each_and_a_flow_of_each_gives_way_at_a_loss_and_grows_again(sandboxed):
+    names = [PREFIX + name for name in congestion.shipped()]
 
+    def body() -> None:
+        flows = congestion_links.run(names, LOSSY, seconds=4, seed=1)
+        assert list(flows) == names  # as their sockets call them
+        for name, flow in flows.items():
+            assert flow.columns["acked_bytes"][-1] > 100_000, name
+            assert gives_way_and_grows(flow), name
 
-@pytest.mark.parametrize("name", congestion.shipped())
-def test_the_verifier_accepts_each_and_a_socket_takes_it(name):
-    with provided(name) as loaded, tcp_socket() as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, loaded.encode())
-        assert congestion.origin(loaded) is congestion.Origin.BPF
-    wait_gone(PREFIX + name)
+    with contextlib.ExitStack() as stack:
+        for name in congestion.shipped():
+            assert congestion.origin(stack.enter_context(provided(name))) is congestion.Origin.BPF
+        sandboxed(body)
+    for name in names:
+        wait_gone(name)
 
 
 def test_what_the_kernel_has_is_taken_from_there_and_not_loaded():
