@@ -57,21 +57,25 @@ class _Direction:
         alive_s: time of the last frame that it is known to have carried.
         travel_s: travel time of recent probes; None: none has arrived yet.
         streak: number of probes that have arrived in a row since it died.
-        sent, received: frames that had entered and left it when it became suspect; None: not known yet.
+        received: frames that had left it when it became suspect; None: not known yet.
+        received_s: time by which these were counted.
+        sent: frames that had entered it some time after `received_s`; None: not known yet.
         fed_s: time by which `_MIN_SENT` more frames had entered it; None: they have not.
     """
 
     alive_s: float
     travel_s: float | None = None
     streak: int = 0
-    sent: int | None = None
     received: int | None = None
+    received_s: float = float("inf")
+    sent: int | None = None
     fed_s: float | None = None
     dead: bool = False
 
     def mark_alive(self, now_s: float) -> None:
         self.alive_s = now_s
         self.sent = self.received = self.fed_s = None
+        self.received_s = float("inf")
 
 
 @dataclass
@@ -183,8 +187,9 @@ class LinkMonitor:
         """Notes how many frames a port has sent and received, as its switch reports it.
 
         Args:
-            requested_s: send time of the request. A busy controller reads a report late: frames that entered the link
-                before may have left it since.
+            requested_s: send time of the request. The counters were read at some time between then and `now_s`: a busy
+                switch answers late, and a busy controller reads the answer late. So only what was requested after
+                another report had come is certain to be newer.
         """
         edge = self._ends.get((switch, port))
         if edge is None:
@@ -194,6 +199,8 @@ class LinkMonitor:
                 continue
             if hop[:2] != (switch, port):
                 self._note_received(direction, received, now_s, requested_s)
+            elif requested_s <= direction.received_s:
+                continue  # what has entered the link by then may be among the frames that had left it
             elif direction.sent is None:
                 direction.sent = sent
             elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
@@ -205,7 +212,7 @@ class LinkMonitor:
 
     def _note_received(self, direction: _Direction, received: int, now_s: float, requested_s: float) -> None:
         if direction.received is None:
-            direction.received = received
+            direction.received, direction.received_s = received, now_s
         elif received > direction.received:
             direction.mark_alive(now_s)
         elif direction.fed_s is not None and requested_s - direction.fed_s >= (direction.travel_s or 0.0):
