@@ -109,6 +109,7 @@ class LinkMonitor:
         self._plan = plan
         self._links: dict[Edge, _WatchedLink] = {}
         self._ends: dict[tuple[str, int], Edge] = {}
+        self._wanted: set[str] = set()
 
     def ends(self) -> Collection[tuple[str, int]]:
         """The ports at both ends of every link."""
@@ -198,14 +199,21 @@ class LinkMonitor:
             if not self._is_suspect(direction, now_s):
                 continue
             if hop[:2] != (switch, port):
+                if direction.received is None:
+                    self._wanted.add(hop.switch)
                 self._note_received(direction, received, now_s, requested_s)
-            elif requested_s <= direction.received_s:
+            elif requested_s < direction.received_s:
                 continue  # what has entered the link by then may be among the frames that had left it
             elif direction.sent is None:
                 direction.sent = sent
             elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
                 direction.fed_s = now_s
         yield from self._changes(edge)
+
+    def pop_wanted(self) -> frozenset[str]:
+        """Returns the switches whose counters to request now: those to which suspect links begin to be compared."""
+        wanted, self._wanted = frozenset(self._wanted), set()
+        return wanted
 
     def _is_suspect(self, direction: _Direction, now_s: float) -> bool:
         return not direction.dead and now_s - direction.alive_s > _LATE_PERIODS * self.period_s

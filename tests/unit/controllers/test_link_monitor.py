@@ -218,6 +218,8 @@ class BusyEnds:
     def hear(self, switch: str) -> None:
         for answer in self.answers[switch]:
             self.changes += answer()
+            for name in self.monitor.pop_wanted():
+                self.told[name].append((None, self.now_s))
         self.answers[switch] = []
 
     def _answer(self, switch: str, out: Hop, numbers: tuple[int, int], requested_s: float) -> None:
