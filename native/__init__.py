@@ -21,6 +21,18 @@ def preloading(library: str) -> dict[str, str]:
     return {name: ":".join(filter(None, [os.environ.get(name), value])) for name, value in ours.items()}
 
 
+def preloading_command(library: str) -> list[str]:
+    """Returns the words before a command that preload one of this folder's libraries, after `mptcpize run` too.
+
+    That preloads a library of its own, and forgets those that were preloaded before.
+    """
+    script = (
+        'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$0" LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$1"; '
+        'shift; exec "$@"'
+    )
+    return ["sh", "-c", script, str(binary(library).parent), library]
+
+
 def binary(name: str) -> Path:
     """The path of one of this folder's programs, for example `relay`.
 

@@ -1,6 +1,6 @@
 """Watches the links between switches: sends probes, reads the state and counters of ports, and reports changes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor
@@ -66,6 +66,7 @@ class LinkManager:
             self._update_load(switch, it, now_s)
             numbers = it.sent_packets, it.received_packets
             self._apply(self.monitor.on_counters(switch, it.port, *numbers, now_s, requested_s=requested_s))
+        self._request_counters(self.monitor.pop_wanted(), now_s)
 
     def on_packet_in(self, packet: PacketIn) -> bool:
         """Takes a frame that looks like a probe."""
@@ -85,8 +86,7 @@ class LinkManager:
 
     def request_counters(self, now_s: float) -> None:
         """Requests the counters of all switches."""
-        for connection in self.switches.by_name.values():
-            connection.counters_requested_s[connection.channel.request_port_counters()] = now_s
+        self._request_counters(self.switches.by_name, now_s)
 
     def send_probes(self, now_s: float) -> None:
         """Sends the probes that are due, and requests the counters of links that have fallen silent."""
@@ -97,8 +97,11 @@ class LinkManager:
         for name, port in self.probe_ports():
             if name in connected and (self._ticks % URGENCY == 0 or (name, port) in urgent):
                 self.prober.send(connected[name].channel, port, now_s)
-        for name in {end for hop in suspects for end in (hop.switch, hop.next_switch)}:
-            connected[name].counters_requested_s[connected[name].channel.request_port_counters()] = now_s
+        self._request_counters({end for hop in suspects for end in (hop.switch, hop.next_switch)}, now_s)
+
+    def _request_counters(self, names: Container[str], now_s: float) -> None:
+        for connection in (it for name, it in self.switches.by_name.items() if name in names):
+            connection.counters_requested_s[connection.channel.request_port_counters()] = now_s
 
     def _apply(self, changes: Iterable[LinkChange]) -> None:
         for change in changes:

@@ -57,21 +57,25 @@ class _Direction:
         alive_s: time of the last frame that it is known to have carried.
         travel_s: travel time of recent probes; None: none has arrived yet.
         streak: number of probes that have arrived in a row since it died.
-        sent, received: frames that had entered and left it when it became suspect; None: not known yet.
+        received: frames that had left it when it became suspect; None: not known yet.
+        received_s: time by which these were counted.
+        sent: frames that had entered it some time after `received_s`; None: not known yet.
         fed_s: time by which `_MIN_SENT` more frames had entered it; None: they have not.
     """
 
     alive_s: float
     travel_s: float | None = None
     streak: int = 0
-    sent: int | None = None
     received: int | None = None
+    received_s: float = float("inf")
+    sent: int | None = None
     fed_s: float | None = None
     dead: bool = False
 
     def mark_alive(self, now_s: float) -> None:
         self.alive_s = now_s
         self.sent = self.received = self.fed_s = None
+        self.received_s = float("inf")
 
 
 @dataclass
@@ -105,6 +109,7 @@ class LinkMonitor:
         self._plan = plan
         self._links: dict[Edge, _WatchedLink] = {}
         self._ends: dict[tuple[str, int], Edge] = {}
+        self._wanted: set[str] = set()
 
     def ends(self) -> Collection[tuple[str, int]]:
         """The ports at both ends of every link."""
@@ -183,8 +188,9 @@ class LinkMonitor:
         """Notes how many frames a port has sent and received, as its switch reports it.
 
         Args:
-            requested_s: send time of the request. A busy controller reads a report late: frames that entered the link
-                before may have left it since.
+            requested_s: send time of the request. The counters were read at some time between then and `now_s`: a busy
+                switch answers late, and a busy controller reads the answer late. So only what was requested after
+                another report had come is certain to be newer.
         """
         edge = self._ends.get((switch, port))
         if edge is None:
@@ -193,19 +199,28 @@ class LinkMonitor:
             if not self._is_suspect(direction, now_s):
                 continue
             if hop[:2] != (switch, port):
+                if direction.received is None:
+                    self._wanted.add(hop.switch)
                 self._note_received(direction, received, now_s, requested_s)
+            elif requested_s < direction.received_s:
+                continue  # what has entered the link by then may be among the frames that had left it
             elif direction.sent is None:
                 direction.sent = sent
             elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
                 direction.fed_s = now_s
         yield from self._changes(edge)
 
+    def pop_wanted(self) -> frozenset[str]:
+        """Returns the switches whose counters to request now: those to which suspect links begin to be compared."""
+        wanted, self._wanted = frozenset(self._wanted), set()
+        return wanted
+
     def _is_suspect(self, direction: _Direction, now_s: float) -> bool:
         return not direction.dead and now_s - direction.alive_s > _LATE_PERIODS * self.period_s
 
     def _note_received(self, direction: _Direction, received: int, now_s: float, requested_s: float) -> None:
         if direction.received is None:
-            direction.received = received
+            direction.received, direction.received_s = received, now_s
         elif received > direction.received:
             direction.mark_alive(now_s)
         elif direction.fed_s is not None and requested_s - direction.fed_s >= (direction.travel_s or 0.0):

@@ -201,11 +201,10 @@ class Flows:
         match admission.kind:
             case SynKind.UNKNOWN_TOKEN | SynKind.REFUSED:
                 self._release_unsteered(Outcome[admission.kind.name], syn.release)
-            case SynKind.REPEATED:
+            case SynKind.REPEATED if (placement := self.placements.by_flow.get(syn.flow)) is not None:
                 self.outcomes[Outcome.REPEATED] += 1
-                placement = self.placements.by_flow.get(syn.flow)
-                syn.release(placement.forward.actions if placement else None)
-            case _:
+                syn.release(placement.forward.actions)
+            case _:  # also a repeated SYN whose first one found no path
                 assert admission.subflow is not None, "a flow that has opened or joined a connection is kept"
                 self._steer(admission.subflow, syn, now_s)
 

@@ -1,10 +1,13 @@
 """Inspection of a virtual-time kernel through its memory: its programs cannot answer while its clock stands still."""
 
 import errno
+import os
 import re
+import signal
 import struct
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -22,8 +25,18 @@ _MOVING = 0.05
 (`kernel.patch`), so even a loop that only reads it moves the clock by 10 to 30 ms per second."""
 _ALWAYS = 0.9
 """Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
+_STOPPING_S, _CODE_BYTES = 0.1, 24
 _LOOK_EVERY_S = 1.0
 """Period in which the kernel's processor time is read while its clock stands still, in real seconds."""
+
+
+class Task(NamedTuple):
+    """A thread of a program in the guest: where its kernel keeps it, and both names as `ps` shows them."""
+
+    address: int
+    thread: str
+    program: str
+    is_idle: bool
 
 
 class ClockStoodStill(MeasurementFailed):
@@ -33,20 +46,13 @@ class ClockStoodStill(MeasurementFailed):
         program: its name, as `ps` shows it.
     """
 
-    def __init__(self, program: str, seconds: float) -> None:
+    def __init__(self, task: Task, seconds: float, where: str) -> None:
         super().__init__(
-            f"virtual time stood still because the program {program!r} computed for {seconds:.0f} s",
+            f"virtual time stood still because the program {task.program!r} computed for {seconds:.0f} s "
+            f"(thread {task.thread!r}, {where})",
             "a program that waits by reading the clock in a loop cannot run in virtual time: use --clock real",
         )
-        self.program = program
-
-
-class Task(NamedTuple):
-    """A thread of a program in the guest: where its kernel keeps it, and the program's name as `ps` shows it."""
-
-    address: int
-    program: str
-    is_idle: bool
+        self.program = task.program
 
 
 class KernelMemory:
@@ -64,7 +70,14 @@ class KernelMemory:
         self._addresses = _addresses(symbols, ("time_travel_time", "cpu_tasks", "init_task"))
         self._pid = pid
         self._memory = Path(f"/proc/{pid}/mem").open("rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
-        self._name_offset = self._read(self._addresses["init_task"], _TASK_BYTES).index(b"swapper")
+        self._symbols = symbols
+        first = self._read(self._addresses["init_task"], _TASK_BYTES)
+        self._name_offset = first.index(b"swapper")
+        # The first task's relatives (task_struct): itself as parents, empty lists of children and siblings, its leader.
+        itself = re.escape(_POINTER.pack(self._addresses["init_task"]))
+        relatives = re.search(itself + itself + b".{32}(?=" + itself + b")", first, re.DOTALL)
+        assert relatives is not None, "Linux has kept them in this order since 2008"
+        self._leader_offset = relatives.end()
 
     def __enter__(self) -> Self:
         return self
@@ -79,12 +92,30 @@ class KernelMemory:
     def running_task(self) -> Task:
         """Returns the task on the processor; the kernel's idle task if there is none."""
         address = self._number(self._addresses["cpu_tasks"])
-        name = self._read(address + self._name_offset, _NAME_BYTES).split(b"\0")[0]
-        return Task(address, name.decode(errors="replace"), is_idle=address == self._addresses["init_task"])
+        leader = self._number(address + self._leader_offset)
+        return Task(address, self._name(address), self._name(leader), address == self._addresses["init_task"])
 
-    def processor_s(self) -> float:
-        """Returns the processor time of the kernel's processes in seconds; a busy machine gives less than passes."""
-        return sum(process.cpu_seconds for process in descendants(self._pid))
+    def processor_s(self) -> Mapping[int, float]:
+        """Returns the processor time of each process of the kernel in seconds; a busy machine gives less than passes.
+
+        A program in the guest computes in a process of its own, and the kernel computes for it in the first one.
+        """
+        return {process.pid: process.cpu_seconds for process in descendants(self._pid)}
+
+    def position(self, pid: int) -> str:
+        """Stops one of the kernel's processes for ever, and returns where in the guest's kernel or program it was."""
+        for each in {self._pid, pid}:
+            os.kill(each, signal.SIGSTOP)
+        time.sleep(_STOPPING_S)
+        counter = int(Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()[-1], 16)
+        if pid == self._pid:
+            return f"in the kernel at {_symbol_at(self._symbols, counter)}"
+        with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+            memory.seek(counter)
+            return f"in its own code at {counter:#x}: {memory.read(_CODE_BYTES).hex(' ')}"
+
+    def _name(self, task: int) -> str:
+        return self._read(task + self._name_offset, _NAME_BYTES).split(b"\0")[0].decode(errors="replace")
 
     def _number(self, address: int) -> int:
         (number,) = _POINTER.unpack(self._read(address, _POINTER.size))
@@ -103,6 +134,14 @@ def _addresses(symbols: Path, names: tuple[str, ...]) -> dict[str, int]:
     return {name: int(address, 16) for address, name in found}
 
 
+def _symbol_at(symbols: Path, address: int) -> str:
+    """Returns the kernel's function at an address."""
+    lines = (line.split() for line in symbols.read_text(encoding="ascii").splitlines())
+    before = [(int(start, 16), name) for start, _kind, name in lines if int(start, 16) <= address]
+    start, name = max(before)
+    return f"{name}+{address - start:#x}"
+
+
 class StandstillWatch:
     """Notices that one task computes while the virtual clock hardly moves, as if it waited by reading the clock.
 
@@ -113,7 +152,7 @@ class StandstillWatch:
 
     def __init__(self, memory: KernelMemory, limit_s: float) -> None:
         self._memory, self._limit_s = memory, limit_s
-        self._began_processor_s: float | None = None
+        self._began_processor_s: Mapping[int, float] | None = None
         self._look_at_s = 0.0
         self._tasks: Counter[Task] = Counter()
         self._restart(time.monotonic())
@@ -133,7 +172,7 @@ class StandstillWatch:
         elif self._computed_s(now_s) > self._limit_s:
             task, count = self._tasks.most_common(1)[0]
             if not task.is_idle and count > _ALWAYS * self._tasks.total():
-                raise ClockStoodStill(task.program, self._limit_s)
+                raise ClockStoodStill(task, self._limit_s, self._where())
             self._restart(now_s)
 
     def _computed_s(self, now_s: float) -> float:
@@ -141,10 +180,17 @@ class StandstillWatch:
         if now_s < self._look_at_s:
             return 0.0
         self._look_at_s = now_s + _LOOK_EVERY_S
-        processor_s = self._memory.processor_s()
         if self._began_processor_s is None:
-            self._began_processor_s = processor_s
-        return processor_s - self._began_processor_s
+            self._began_processor_s = self._memory.processor_s()
+        return sum(self._computed_by_process().values())
+
+    def _computed_by_process(self) -> Mapping[int, float]:
+        before = self._began_processor_s or {}
+        return {pid: seconds - before.get(pid, 0.0) for pid, seconds in self._memory.processor_s().items()}
+
+    def _where(self) -> str:
+        pid, seconds = max(self._computed_by_process().items(), key=lambda it: it[1])
+        return f"{seconds:.0f} s of it {self._memory.position(pid)}"
 
     def _restart(self, now_s: float) -> None:
         self._began_s, self._began_virtual_ns = now_s, self._memory.virtual_ns()

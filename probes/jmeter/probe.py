@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import native
 from flightpath.clock import epoch_offset_s
 from flightpath.commands import end, how_ended, over_mptcp, require
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
@@ -86,6 +87,7 @@ class JMeterLoad(Probe):
         mptcp: whether JMeter uses MPTCP (`mptcpize`).
         properties: further JMeter properties (`-J`).
         requests_per_thread: number of a student's requests in the plan.
+        epoch_offset_s: time of day minus CLOCK_MONOTONIC; JMeter keeps to it although somebody sets the time of day.
 
     Raises:
         UsageError: a value is out of range.
@@ -103,6 +105,7 @@ class JMeterLoad(Probe):
     properties: Mapping[str, str] = field(default_factory=dict)
     requests_per_thread: int = 20
     home: Path = HOME
+    epoch_offset_s: float = field(default_factory=epoch_offset_s, compare=False)
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -163,7 +166,7 @@ class JMeterLoad(Probe):
         request_s = self.pace_s + self.connect_timeout_s + self.response_timeout_s
         longest_s = _START_AND_END_S + self.ramp_s + self.requests_per_thread * request_s
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
-            results = ResultFile(folder / RESULT_FILE, epoch_offset_s())
+            results = ResultFile(folder / RESULT_FILE, self.epoch_offset_s)
             if generators:
                 argv = self._distributed_argv(address, folder, Path(scratch), generators)
             else:
@@ -172,7 +175,7 @@ class JMeterLoad(Probe):
                 cpu_s = self._run_to_end(host, argv, results, watch, time_limit_s or longest_s, engines)
         samples = self._samples(folder)
         names = {"generators": [generator.host.name for generator in generators]} if generators else {}
-        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), "command": argv[0], **names}}
+        facts = {"jmeter": {"mptcp": self.mptcp, "java_options": list(_JAVA_OPTIONS), **names}}
         return LoadRun(
             samples,
             self.threads,
@@ -180,7 +183,7 @@ class JMeterLoad(Probe):
             self.pace_s,
             self.requests_per_thread,
             cpu_s,
-            results.epoch_offset_s,
+            self.epoch_offset_s,
             facts,
         )
 
@@ -214,7 +217,9 @@ class JMeterLoad(Probe):
     def _java(self, scratch: Path, *options: str) -> list[str]:
         # Otherwise Java leaves files in the user's home (preferences) and in /tmp.
         folders = [f"-Djava.io.tmpdir={scratch}", f"-Djava.util.prefs.userRoot={scratch}"]
-        return [*over_mptcp(self.mptcp), *java_command(self.home, *_JAVA_OPTIONS, *folders, *options)]
+        offset = f"STEADY_TIME_OFFSET_NS={round(self.epoch_offset_s * 1e9)}"
+        steady = ["env", offset, *native.preloading_command("steady_time.so")]
+        return [*over_mptcp(self.mptcp), *steady, *java_command(self.home, *_JAVA_OPTIONS, *folders, *options)]
 
     def _settings(self, address: str) -> dict[str, str]:
         return {
@@ -278,9 +283,7 @@ class JMeterLoad(Probe):
                         cpu_s = max(cpu_s, now.own_cpu_seconds + sum(engine.cpu_s() for engine in engines))
                     elapsed_s = time.monotonic() - begun
                     if elapsed_s > time_limit_s:
-                        raise MeasurementFailed(
-                            f"JMeter: no end after {time_limit_s:g} s{results.clock_note()}{_log_end(folder)}"
-                        )
+                        raise MeasurementFailed(f"JMeter: no end after {time_limit_s:g} s{_log_end(folder)}")
                     requests, errors = results.count()
                     watch(LoadProgress(requests, errors, self.total, elapsed_s, results.first_at_s))
             except BaseException:  # also KeyboardInterrupt

@@ -5,9 +5,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightpath.clock import epoch_offset_s
-
-_CLOCK_SET_S = 1.0
 # The beginning of a sample's line in the result file, and its field `success`.
 _SAMPLE_BEGIN = re.compile(rb"^1\d{12},", re.MULTILINE)
 _SAMPLE_FAILED = re.compile(rb" 1-\d+,false,")
@@ -45,13 +42,8 @@ class ResultFile:
     def __init__(self, path: Path, epoch_offset_s: float) -> None:
         self.first_at_s: float | None = None
         self.path = path
-        self.epoch_offset_s = epoch_offset_s
+        self._epoch_offset_s = epoch_offset_s
         self._at = self._requests = self._errors = 0
-
-    def clock_note(self) -> str:
-        """Returns a remark if the time of day, by which JMeter waits, was set meanwhile."""
-        moved_s = epoch_offset_s() - self.epoch_offset_s
-        return f"; meanwhile the time of day was set by {moved_s:+.3g} s" if abs(moved_s) > _CLOCK_SET_S else ""
 
     def count(self) -> tuple[int, int]:
         """Returns how many requests and errors the complete lines hold so far."""
@@ -62,7 +54,7 @@ class ResultFile:
             begins = _SAMPLE_BEGIN.findall(lines)
             if begins and self.first_at_s is None:
                 first_ms = min(int(begin.removesuffix(b",")) for begin in begins)
-                self.first_at_s = first_ms / 1000 - self.epoch_offset_s
+                self.first_at_s = first_ms / 1000 - self._epoch_offset_s
             self._requests += len(begins)
             self._errors += len(_SAMPLE_FAILED.findall(lines))
         return self._requests, self._errors

@@ -143,11 +143,7 @@ class Iperf3(Probe):
 
 def _patiently() -> list[str]:
     """Returns the words before a command that must not wait in a busy loop, because the clock is virtual."""
-    if clock_here() is Clock.REAL:
-        return []
-    # mptcpize preloads a library too. The path may have spaces, which LD_PRELOAD cannot.
-    script = 'export LD_LIBRARY_PATH="$0" LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}patience.so"; exec "$@"'
-    return ["sh", "-c", script, str(native.binary("patience.so").parent)]
+    return [] if clock_here() is Clock.REAL else native.preloading_command("patience.so")
 
 
 def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -274,6 +275,37 @@ def test_a_server_that_is_not_there(load, tmp_path, change, kind):
     with Namespace() as host:
         run = one.run(host, change.get("address", LOCAL), folder=tmp_path / "run")
     assert Counter(failure.kind for failure in run.samples.failures) == {kind: len(REQUESTS)}
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("mptcp", [False, True])
+def test_the_schedule_holds_although_somebody_sets_the_time_of_day_all_the_time(load, tmp_path, mptcp):
+    """Before JMeter starts, while it starts, during the load and at its end: an hour back, and forward again."""
+    is_over, epoch_s = threading.Event(), time.time() - time.monotonic()
+
+    def set_time() -> None:
+        by_s = -3600
+        while not is_over.wait(0.1):
+            time.clock_settime(time.CLOCK_REALTIME, time.monotonic() + epoch_s + by_s)
+            by_s = -3600 - by_s
+        time.clock_settime(time.CLOCK_REALTIME, time.monotonic() + epoch_s)
+
+    setting = threading.Thread(target=set_time)
+    with Namespace(mptcp=mptcp) as host:
+        one = load(mptcp=mptcp)
+        began_s = time.monotonic()
+        setting.start()
+        try:
+            time.sleep(0.15)
+            run = one.run(host, LOCAL, folder=tmp_path / "run", time_limit_s=60)
+        finally:
+            is_over.set()
+            setting.join()
+        assert host.seen().connections == STUDENTS
+    assert run.samples.ok.all() and began_s < run.started_at_s < run.ended_at_s < time.monotonic()
+    zero_ms = run.samples.due_ms.min()
+    expected = [zero_ms + student * 100 + k * 50 for student in range(STUDENTS) for k in range(len(REQUESTS))]
+    assert sorted(run.samples.due_ms) == sorted(expected) and (abs(run.samples.sent_ms - run.samples.due_ms) < 20).all()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MeasurementFailed("the link died")])

@@ -1,5 +1,10 @@
 """Changes of links from made-up probes, counters and times: dead ones are found, living ones left in peace."""
 
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,15 +180,62 @@ def test_links_that_are_gone_are_not_judged():
     assert link.monitor.tick(SWITCHES, 2.0) == frozenset()
 
 
-def test_an_old_report_kills_no_link_to_a_controller_that_is_behind_with_its_work():
-    link = Link()
-    now_s, late_s = 2.0, 0.5
-    link.monitor.tick(SWITCHES, now_s)
-    for sent in (10, 20, 30):  # the sender's reports come at once; the receiver's are from before those frames
-        now_s += 0.1
-        reports = [(FORTH, (sent, 0), now_s), (BACK, (0, 10), now_s - late_s)]
-        for hop, numbers, requested_s in reports:
-            changes = link.monitor.on_counters(hop.switch, hop.port, *numbers, now_s, requested_s=requested_s)
-            assert [change.cause for change in changes] == []
-    changes = link.monitor.on_counters(BACK.switch, BACK.port, 0, 10, now_s + 0.1, requested_s=now_s)
-    assert [change.cause for change in changes] == ["black hole"]
+class BusyEnds:
+    """A link that loses nothing; its switches and the controller work only now and then, on all that has piled up."""
+
+    def __init__(self) -> None:
+        self.monitor, self.now_s = LinkMonitor(ProbePlan(period_s=PERIOD_S)), 0.0
+        self.monitor.watch([EDGE], 0.0)
+        self.carried: Counter[Hop] = Counter()
+        self.frames: list[tuple[Hop, float]] = []
+        self.told: dict[str, list[tuple[Hop | None, float]]] = {name: [] for name in SWITCHES}
+        self.answers: dict[str, list[Callable[[], Iterable[LinkChange]]]] = {name: [] for name in SWITCHES}
+        self.changes: list[LinkChange] = []
+
+    def tick(self) -> None:
+        suspects = self.monitor.tick(SWITCHES, self.now_s)
+        for hop in suspects:
+            self.told[hop.switch].append((hop, self.now_s))
+        for name in SWITCHES if suspects else ():
+            self.told[name].append((None, self.now_s))
+
+    def work(self, switch: str) -> None:
+        """Sends probes and reads counters, as told, and after that takes in what has come over the link."""
+        out = FORTH if switch == FORTH.switch else BACK
+        for hop, told_s in self.told[switch]:
+            if hop is None:
+                self._answer(switch, out, (self.carried[out], self.carried[out.reversed()]), told_s)
+            else:
+                self.carried[hop] += 1
+                self.frames.append((hop, told_s))
+        self.told[switch] = []
+        for hop, sent_s in [it for it in self.frames if it[0].next_switch == switch]:
+            self.answers[switch].append(
+                lambda hop=hop, at_s=sent_s: self.monitor.on_probe(hop, self.now_s - at_s, self.now_s)
+            )
+        self.frames = [it for it in self.frames if it[0].next_switch != switch]
+
+    def hear(self, switch: str) -> None:
+        for answer in self.answers[switch]:
+            self.changes += answer()
+            for name in self.monitor.pop_wanted():
+                self.told[name].append((None, self.now_s))
+        self.answers[switch] = []
+
+    def _answer(self, switch: str, out: Hop, numbers: tuple[int, int], requested_s: float) -> None:
+        self.answers[switch].append(
+            lambda: self.monitor.on_counters(switch, out.port, *numbers, self.now_s, requested_s=requested_s)
+        )
+
+
+STEPS = ("tick", "work s1", "work s2", "hear s1", "hear s2")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_link_looks_dead_because_its_switches_or_the_controller_are_behind_with_their_work(seed):
+    ends, chance = BusyEnds(), random.Random(seed)
+    for _ in range(5000):
+        ends.now_s += chance.choice((0.001, 0.001, TICK_S, 0.1))
+        step, *switch = chance.choice(STEPS).split()
+        getattr(ends, step)(*switch)
+    assert ends.changes == []

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -105,6 +106,22 @@ def test_a_forged_flow_is_not_steered_and_ends_no_genuine_one():
     begin(flows)
     flows.on_end(segment_of(FLOW, H1[0], H2[0], RST), H3[0].plugged_into, 0.0)
     assert FLOW in flows.placements.by_flow
+
+
+def test_a_flow_that_found_no_path_gets_one_with_its_next_syn():
+    switches, flows = made(FABRIC)
+    down = [LinkState(edge, up=False) for edge in flows.topology.links]
+    for state in down:
+        flows.topology.update(state)
+    begin(flows)
+    begin(flows, now_s=1.0)
+    assert flows.outcomes == {Outcome.NO_PATH: 2}
+    for state in down:
+        flows.topology.update(replace(state, up=True))
+    begin(flows, now_s=3.0)
+    begin(flows, now_s=7.0)
+    assert flows.outcomes == {Outcome.NO_PATH: 2, Outcome.STEERED: 1, Outcome.REPEATED: 1}
+    assert follow(FABRIC, switches.channels, H1[0], frame_of(FLOW, H2[0]))[1] == frame_of(FLOW, H2[0])
 
 
 def test_rules_are_deleted_some_time_after_the_flow_has_ended_both_ways():

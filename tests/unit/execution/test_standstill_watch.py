@@ -14,10 +14,11 @@ class Uml:
 
     def __init__(self) -> None:
         self.real_s = self.computed_s = self.virtual_s = 0.0
-        self.task = Task(1, "spin", is_idle=False)
+        self.task = Task(1, "thread2", "spin", is_idle=False)
         self.virtual_ns = lambda: round(self.virtual_s * 1e9)
         self.running_task = lambda: self.task
-        self.processor_s = lambda: self.computed_s
+        self.processor_s = lambda: {1: 50.0 + self.computed_s / 5, 2: 4 * self.computed_s / 5}
+        self.position = {1: "in the kernel", 2: "in its own code"}.__getitem__
 
 
 @pytest.fixture
@@ -36,7 +37,9 @@ def pass_time(uml: Uml, watch: StandstillWatch, real_s: float, share: float, vir
 
 
 def test_a_program_that_computes_for_longer_than_the_limit_is_named(uml):
-    with pytest.raises(MeasurementFailed, match="'spin' computed for 10 s"):
+    with pytest.raises(
+        MeasurementFailed, match=r"'spin' computed for 10 s \(thread 'thread2', 9 s of it in its own code\)"
+    ):
         pass_time(uml, StandstillWatch(uml, LIMIT_S), LIMIT_S + 3, share=1.0)
 
 
@@ -50,5 +53,5 @@ def test_a_busy_machine_gives_the_kernel_more_time(uml):
 def test_a_clock_that_moves_and_a_kernel_without_work_are_left_alone(uml):
     watch = StandstillWatch(uml, LIMIT_S)
     pass_time(uml, watch, 5 * LIMIT_S, share=1.0, virtual_rate=0.2)
-    uml.task = Task(0, "swapper", is_idle=True)
+    uml.task = Task(0, "swapper", "swapper", is_idle=True)
     pass_time(uml, watch, 5 * LIMIT_S, share=1.0)

@@ -2,12 +2,14 @@
 
 import csv
 import json
+from typing import Never
 
 import pytest
 from rich.console import Console
 
+from execution.uml.inspection import ClockStoodStill, Task
 from flightpath.errors import UsageError
-from labs.framework import catalogue, page, work
+from labs.framework import catalogue, experiments, page, work
 from labs.framework.checking import judged
 from labs.framework.lab import Finding, Measured
 from labs.framework.variant import Variant
@@ -67,6 +69,18 @@ def test_work_that_cannot_be_tried_costs_no_right_answer_and_gets_no_hints_but_o
     page.print_checked(Console(), checked, None)
     shown = capsys.readouterr().out
     assert "line 2:\n  no such flag" in shown and shown.count("hint: ") == 2 and shown.count("not tried") == 6
+
+
+@pytest.mark.parametrize(
+    ("program", "said"), [("python3", "a loop without an end"), ("ovs-vswitchd", "no fault of this work")]
+)
+def test_work_is_blamed_for_a_loop_of_its_own_and_for_none_of_the_network(tmp_path, monkeypatch, program, said):
+    def stand_still(_argv: object) -> Never:
+        raise ClockStoodStill(Task(1, "urcu3", program, is_idle=False), 15.0, "15 s of it in its own code")
+
+    monkeypatch.setattr(experiments, "_virtual", stand_still)
+    (measured,) = experiments.measure([work.read(work.start(catalogue.find(6), Variant("anna"), tmp_path / "x"))])
+    assert measured.verdict is Verdict.UNUSABLE and program in measured.failure and said in measured.failure
 
 
 def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):

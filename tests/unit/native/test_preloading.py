@@ -2,13 +2,12 @@
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 import native
-from flightpath.clock import Clock
-from probes.transfers import iperf3
 
 
 @pytest.fixture
@@ -18,18 +17,24 @@ def folder(tmp_path, monkeypatch) -> Path:
         native.binary("relay").parent, tmp_path / "a b $c", ignore=shutil.ignore_patterns("objects")
     )
     monkeypatch.setattr(native, "_BUILD", built)
-    monkeypatch.setattr(iperf3, "clock_here", lambda: Clock.VIRTUAL)
     monkeypatch.setenv("LD_PRELOAD", "libm.so.6")
     return built
 
 
-@pytest.mark.parametrize("library", ["sockets.so", "patience.so"])
+@pytest.mark.parametrize("library", ["sockets.so", "patience.so", "steady_time.so"])
 def test_a_library_is_loaded_besides_those_of_others(folder, library):
-    words = iperf3._patiently() if library == "patience.so" else ["env", *_assignments(native.preloading(library))]
+    if library == "sockets.so":
+        words = ["env", *(f"{name}={value}" for name, value in native.preloading(library).items())]
+    else:
+        words = native.preloading_command(library)
     done = subprocess.run([*words, "cat", "/proc/self/maps"], capture_output=True, text=True)
     assert done.stderr == ""
     assert f"{folder}/{library}" in done.stdout and "libm.so.6" in done.stdout
 
 
-def _assignments(variables: dict[str, str]) -> list[str]:
-    return [f"{name}={value}" for name, value in variables.items()]
+def test_a_steady_time_of_day_is_the_monotonic_clock_and_an_offset(folder):
+    offset_ns = 10**18 + 999_999_999
+    words = ["env", f"STEADY_TIME_OFFSET_NS={offset_ns}", *native.preloading_command("steady_time.so")]
+    before_ns = time.monotonic_ns()
+    printed = subprocess.run([*words, "date", "+%s%N"], capture_output=True, check=True).stdout
+    assert before_ns < int(printed) - offset_ns < time.monotonic_ns()
