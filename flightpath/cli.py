@@ -37,8 +37,8 @@ COMMANDS = {
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
     "clean": Command("topologies.__main__", "remove what killed runs left behind", ("clean",)),
-    "mn": Command("topologies.mininet.command", "Mininet's command line with our links, switches and controllers"),
-    "mn-run": Command("topologies.mininet.scripts.program", "run a script for Mininet as it is, on our links"),
+    "mn": Command("execution.mininet_clock", "Mininet's command line with our links, switches, controllers", ("mn",)),
+    "mn-run": Command("execution.mininet_clock", "run a script for Mininet as it is, on our links", ("mn-run",)),
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
     "congestion": Command("congestion.__main__", "list, load and check congestion controls"),
     "lab": Command("labs.__main__", "teaching labs: start one, and let your work be checked"),
@@ -96,3 +96,7 @@ def _help(words: Sequence[str]) -> int:
     parse(parser, words)
     parser.print_help(sys.stderr)
     return UsageError.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -65,10 +65,15 @@ _CHOICES = """
   remote           a controller in the sandbox: remote,ip=127.0.0.1,port=6633
   none             none
 
+--clock virtual [--seed N]
+  in virtual time (x86-64), where a slow or busy machine gives the same figures; with a seed they are the same each
+  time, to the last digit. At a terminal virtual time passes no faster than real time.
+
 examples:
   flightpath mn --topo dtn_pair --link relay,bw=10000,delay=15ms --controller steering
   flightpath mn --topo single,3 --link tc,bw=10,delay=5ms --test pingall+iperf
   flightpath mn --custom mine.py --topo mine,hosts=4
+  flightpath mn --clock virtual --seed 1 --topo single,2 --link tc,bw=10 --test iperf
 
 exit codes: 0 done, 1 it failed, 2 usage, 3 the machine lacks something, 130 interrupted
 """

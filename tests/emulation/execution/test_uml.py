@@ -249,6 +249,38 @@ def _answer(terminal: Terminal, command: str, prompt: str) -> str:
     return terminal.read_until(prompt).splitlines()[1]
 
 
+def test_a_script_of_mininets_gives_the_same_digits_each_time(tmp_path):
+    script = tmp_path / "net.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "from mininet.link import TCLink\n"
+        "from mininet.net import Mininet\n"
+        "from mininet.topo import SingleSwitchTopo\n"
+        "net = Mininet(SingleSwitchTopo(2), link=lambda *a, **k: TCLink(*a, **k, bw=10))\n"
+        "net.start()\n"
+        "pathlib.Path('rates').write_text(str(net.iperf(seconds=1)))\n"
+        "print(net['h1'].cmd('ping -c 1 10.0.0.2'), sys.stdin.read())\n"
+        "net.stop()\n"
+        "sys.exit(5)\n"
+    )
+    command = [sys.executable, "-m", "flightpath.cli", "mn-run", "--clock", "virtual", "--seed", "1", str(script)]
+    shown = set()
+    for _ in range(2):
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(PROJECT)},
+            input="typed",
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 5, done.stderr
+        shown.add((done.stdout, (tmp_path / "rates").read_text()))
+    ((pinged, rates),) = shown
+    assert "typed" in pinged and "time=0.3" in pinged, "98 bytes at 10 Mb/s, four times"
+    assert rates.startswith("['9.5")
+
+
 def test_an_interactive_session_needs_a_terminal():
     done = run("true", options=("--interactive",))
     assert (done.returncode, done.stderr) == (2, "error: --interactive needs a terminal\n")

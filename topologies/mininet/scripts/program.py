@@ -23,6 +23,10 @@ Runs a Python script for Mininet without changes, in a sandbox: however it ends,
   Ryu                        os-ken, which continues Ryu, with the application that the script names
   CLI                        Mininet's, with `link_set`, `link_stats`, `at` and more (`help`)
 
+With `--clock virtual [--seed N]`, before the script, it runs in virtual time, where a slow or busy machine gives the
+same figures; with a seed they are the same each time, to the last digit. It then needs no root, and what it writes is
+kept in the current folder only. At a terminal virtual time passes no faster than real time.
+
 Nothing outside the sandbox can be reached: there is no NAT to the internet, and the script itself must start a
 RemoteController. Hosts get as much processor time as they ask for (CPULimitedHost warns).
 """
@@ -31,6 +35,7 @@ _EPILOG = """\
 examples:
   flightpath mn-run mynet.py                  the script, as `sudo python3 mynet.py` would run it
   flightpath mn-run mynet.py --hosts 4        with arguments for the script
+  flightpath mn-run --clock virtual --seed 1 mynet.py
   flightpath mn-run /usr/share/doc/mininet/examples/simpleperf.py
 
 exit codes: the script's own; 2 and 3, with one sentence, if an option is invalid or the machine lacks something
