@@ -6,8 +6,9 @@ import re
 import signal
 import struct
 import time
+from bisect import bisect
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -25,7 +26,7 @@ _MOVING = 0.05
 (`kernel.patch`), so even a loop that only reads it moves the clock by 10 to 30 ms per second."""
 _ALWAYS = 0.9
 """Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
-_STOPPING_S, _CODE_BYTES = 0.1, 24
+_STOPPING_S, _CODE_BYTES, _STACK_BYTES, _FUNCTIONS = 0.1, 24, 2048, 8
 _LOOK_EVERY_S = 1.0
 """Period in which the kernel's processor time is read while its clock stands still, in real seconds."""
 
@@ -107,12 +108,15 @@ class KernelMemory:
         for each in {self._pid, pid}:
             os.kill(each, signal.SIGSTOP)
         time.sleep(_STOPPING_S)
-        counter = int(Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()[-1], 16)
-        if pid == self._pid:
-            return f"in the kernel at {_symbol_at(self._symbols, counter)}"
+        *_, stack, counter = Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()
         with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
-            memory.seek(counter)
-            return f"in its own code at {counter:#x}: {memory.read(_CODE_BYTES).hex(' ')}"
+            if pid != self._pid:
+                memory.seek(int(counter, 16))
+                return f"in its own code at {counter}: {memory.read(_CODE_BYTES).hex(' ')}"
+            memory.seek(int(stack, 16))
+            words = memory.read(_STACK_BYTES)
+        addresses = [int(counter, 16), *(address for (address,) in _POINTER.iter_unpack(words))]
+        return f"in the kernel, in {', '.join(_functions_at(self._symbols, addresses)[:_FUNCTIONS])}"
 
     def _name(self, task: int) -> str:
         return self._read(task + self._name_offset, _NAME_BYTES).split(b"\0")[0].decode(errors="replace")
@@ -134,12 +138,13 @@ def _addresses(symbols: Path, names: tuple[str, ...]) -> dict[str, int]:
     return {name: int(address, 16) for address, name in found}
 
 
-def _symbol_at(symbols: Path, address: int) -> str:
-    """Returns the kernel's function at an address."""
+def _functions_at(symbols: Path, addresses: Iterable[int]) -> list[str]:
+    """Returns the kernel's functions at those of the addresses that are in its code, each once."""
     lines = (line.split() for line in symbols.read_text(encoding="ascii").splitlines())
-    before = [(int(start, 16), name) for start, _kind, name in lines if int(start, 16) <= address]
-    start, name = max(before)
-    return f"{name}+{address - start:#x}"
+    starts = sorted((int(start, 16), name) for start, kind, name in lines if kind in "tT")
+    (first, _), (last, _) = starts[0], starts[-1]
+    found = (starts[bisect(starts, (address, "~")) - 1][1] for address in addresses if first <= address < last)
+    return list(dict.fromkeys(found))
 
 
 class StandstillWatch:
@@ -189,8 +194,8 @@ class StandstillWatch:
         return {pid: seconds - before.get(pid, 0.0) for pid, seconds in self._memory.processor_s().items()}
 
     def _where(self) -> str:
-        pid, seconds = max(self._computed_by_process().items(), key=lambda it: it[1])
-        return f"{seconds:.0f} s of it {self._memory.position(pid)}"
+        busiest = sorted(self._computed_by_process().items(), key=lambda it: -it[1])[:2]
+        return ", ".join(f"{seconds:.0f} s {self._memory.position(pid)}" for pid, seconds in busiest)
 
     def _restart(self, now_s: float) -> None:
         self._began_s, self._began_virtual_ns = now_s, self._memory.virtual_ns()

@@ -195,7 +195,8 @@ def test_a_program_that_waits_by_reading_the_clock_is_named():
     done = run("python3", "-c", spin, options=("--standstill-limit", "5"))
     assert done.returncode == 1
     assert "virtual time stood still because the program 'python3' computed for 5 s (thread 'waiter', " in done.stderr
-    assert re.search(r" s of it in (the kernel at \w+\+0x|its own code at 0x\w+: [0-9a-f]{2} )", done.stderr)
+    assert re.search(r" s in the kernel, in \w+(, \w+)*[,)]", done.stderr)
+    assert re.search(r" s in its own code at 0x\w+: [0-9a-f]{2} ", done.stderr)
     assert time.monotonic() - began < 90  # 5 s of processor time, on a machine that has other work too
 
 

@@ -76,7 +76,7 @@ def test_work_that_cannot_be_tried_costs_no_right_answer_and_gets_no_hints_but_o
 )
 def test_work_is_blamed_for_a_loop_of_its_own_and_for_none_of_the_network(tmp_path, monkeypatch, program, said):
     def stand_still(_argv: object) -> Never:
-        raise ClockStoodStill(Task(1, "urcu3", program, is_idle=False), 15.0, "15 s of it in its own code")
+        raise ClockStoodStill(Task(1, "urcu3", program, is_idle=False), 15.0, "15 s in its own code")
 
     monkeypatch.setattr(experiments, "_virtual", stand_still)
     (measured,) = experiments.measure([work.read(work.start(catalogue.find(6), Variant("anna"), tmp_path / "x"))])
