@@ -3,21 +3,14 @@
 They test function, not speed, because the VM's processor may be emulated.
 """
 
-import hashlib
-import json
-import random
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from flightpath.commands import run
-from flightpath.project import PROJECT
-from flightpath.waiting import wait_until
 from probes.counters.mptcp import read_counters, require_mptcp
-from results.store.store import Store
+from tests.support.steering_tools import Transfer, serving
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
@@ -25,25 +18,6 @@ from topologies.web_service import WebService
 
 pytestmark = [pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
 SIZE = 400_000
-PORT = 5001
-STUDENTS, REQUESTS_EACH = 6, 20
-SERVER = """
-import random, socket
-listener = socket.create_server(("0.0.0.0", {port}))
-print("listening", flush=True)
-connection, _ = listener.accept()
-connection.sendall(random.Random(7).randbytes({size}))
-connection.shutdown(socket.SHUT_WR)
-connection.recv(1)
-"""
-CLIENT = """
-import hashlib, socket, sys
-connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-digest = hashlib.sha256()
-while chunk := connection.recv(1 << 16):
-    digest.update(chunk)
-print(digest.hexdigest())
-"""
 
 
 def switched_by_the_kernel() -> int:
@@ -72,40 +46,14 @@ def test_a_testbed_is_switched_by_the_kernel(emulator: str) -> None:
 
 
 @pytest.mark.in_sandbox
-def test_mptcp_uses_both_planes_and_every_byte_arrives(emulator: str) -> None:
+def test_mptcp_uses_both_planes_and_all_bytes_arrive(emulator: str) -> None:
     spec = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
     topology = WebService(planes=(spec, spec), mptcp=True, congestion_control="cubic")
     with Testbed(topology, datapath="kernel", emulator=emulator) as testbed:
         web, client = testbed.host("h2"), testbed.host("h1")
         before = read_counters(client)
-        wrapper = ["mptcpize", "run", sys.executable, "-S", "-c"]
-        server = web.popen([*wrapper, SERVER.format(port=PORT, size=SIZE)], stdout=subprocess.PIPE, text=True)
-        try:
-            wait_until(lambda: server.stdout.readline() == "listening\n", "the server to listen", 20)
-            digest = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
-        finally:
-            server.kill()
-            server.communicate()
-        assert digest.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+        with serving(web, web.address(0)):
+            assert Transfer(client, web.address(0), SIZE).end(120).received == SIZE
         assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
         carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
         assert min(carried) > SIZE / 10, carried
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-def test_a_small_mptcp_load_answers_every_request_and_loses_no_write(tmp_path: Path) -> None:
-    """Its verdict may be `unusable`, as on an emulated processor, but its counts must be right."""
-    options = ["--threads", str(STUDENTS), "--loads", "12", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
-    patient = ["--machine", "here", "--datapath", "kernel", "--connect-timeout", "60s", "--response-timeout", "120s"]
-    argv = [sys.executable, "-m", "scenarios.mptcp_load", *options, *patient, "--results", str(tmp_path)]
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=880, check=False)
-
-    assert done.returncode in (0, 4), done.stderr
-    (cell,) = json.loads(done.stdout)["cells"]
-    assert cell["metrics"]["requests"]["value"] == STUDENTS * REQUESTS_EACH
-    assert cell["metrics"]["errors"]["value"] == 0
-    assert cell["metrics"]["lost_writes"]["value"] == 0
-    (result,) = Store.open(tmp_path).cells("latest")
-    assert result.certificate.found["datapath"] == "kernel"
-    assert result.measurement.metadata["mptcp"]["h1"]["joins"] == STUDENTS

@@ -261,11 +261,6 @@ def test_ecmp_spreads_evenly_and_the_same_way_everywhere():
     assert [ecmp_choice(flow, 4) for flow in flows[:8]] == [1, 2, 1, 2, 0, 3, 3, 0]
 
 
-def test_ecmp_without_a_flow_is_an_error():
-    with pytest.raises(ValueError, match="flow"):
-        POLICIES["ecmp"].choose(topology_of(equal_paths(2)), PathRequest(SOURCE, TARGET))
-
-
 def test_the_least_delay_decides_among_paths_of_equal_length():
     slow, fast = equal_paths(2)[:2], equal_paths(2)[2:]
     states = [LinkState(it.edge, delay_s=0.05) for it in slow] + [LinkState(it.edge, delay_s=0.01) for it in fast]

@@ -38,16 +38,6 @@ def test_each_command_calls_itself_by_the_name_that_was_typed(tmp_path, name):
     assert told.stdout.lower().startswith(f"usage: flightpath {name}")
 
 
-def test_a_scenario_is_explained_and_planned_from_any_folder(tmp_path):
-    told = run(tmp_path, "run", SCENARIO, "--help")
-    planned = run(tmp_path, "run", SCENARIO, "--dry-run", "--only", "protocol=mptcp", "--results", "results")
-
-    assert told.stdout.startswith(f"usage: flightpath run {SCENARIO}")
-    assert planned.returncode == 0, planned.stderr
-    assert "protocol=mptcp load=800" in planned.stdout and "protocol=tcp" not in planned.stdout
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -71,10 +61,6 @@ def test_what_is_wrong_is_told_with_exit_code_2(capsys, words, said):
 def test_what_stdout_cannot_encode_is_escaped(tmp_path):
     told = run(tmp_path, "run", SCENARIO, "--help", PYTHONIOENCODING="latin-1")
     assert told.returncode == 0 and "\\u2026" in told.stdout, told.stderr
-
-
-def test_the_exit_code_is_that_of_the_process(tmp_path):
-    assert run(tmp_path, "rnu").returncode == 2
 
 
 @pytest.mark.parametrize(

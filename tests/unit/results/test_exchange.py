@@ -22,7 +22,7 @@ from results.__main__ import main
 from results.exchange.export import FORMAT, export_runs, import_runs
 from results.exchange.files import read_export, write_export
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
-from results.store.location import StoreLocation, server_url
+from results.store.location import StoreLocation
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.database_server import store_options
@@ -115,27 +115,6 @@ def test_any_cell_survives_every_format(tmp_path, new_location, result):
     assert there.cells(run_id) == [result]
 
 
-def test_from_one_kind_of_database_to_the_other_and_back_nothing_is_lost(tmp_path, server):
-    locations = [StoreLocation(tmp_path / name) for name in ("first", "last")]
-    locations.insert(1, StoreLocation(tmp_path / "server", server_url(str(server.database()))))
-    first, *others = (
-        made(location) if number == 0 else Store.open(location) for number, location in enumerate(locations)
-    )
-    before = first
-    for other in others:
-        import_runs(other, [read_export(exported(before, "csv"))])
-        before = other
-    assert everything(before) == everything(first)
-
-
-def test_an_import_twice_is_an_import_once(there, store, capsys):
-    file = exported(store, "json")
-    for words in ("", "already there, with the same content"):
-        assert main(["import", str(file), *store_options(there)]) == 0
-        assert words in capsys.readouterr().out
-    assert everything(Store.open(there)) == everything(store)
-
-
 def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(there, store):
     export = read_export(exported(store, "json"))
     there = Store.open(there)
@@ -159,19 +138,6 @@ def test_a_file_cut_off_anywhere_changes_nothing(tmp_path, there, store, kind):
         torn.write_bytes(whole[:length])
         assert main(["import", str(torn), *store_options(there)]) == 2
     assert everything(Store.open(there)) == before
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new_location, store, kind):
-    whole = exported(store, kind).read_bytes()
-    chance = random.Random(11)
-    noisy = tmp_path / "noisy"
-    for number in range(40):
-        content = bytearray(whole)
-        for _ in range(chance.choice((1, 5, 50))):
-            content[chance.randrange(len(content))] = chance.randrange(256)
-        noisy.write_bytes(content)
-        assert main(["import", str(noisy), *store_options(new_location(f"there{number}"))]) in (0, 2)
 
 
 @pytest.fixture
@@ -252,25 +218,6 @@ def test_json_that_is_none_is_refused(tmp_path, there, store, old, new):
     file.write_text(exported(store, "json").read_text().replace(old, new, 1))
     assert main(["import", str(file), *store_options(there)]) == 2
     assert Store.open(there).runs() == []
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "it is empty"),
-        (b"\x89PNG\r\n\x1a\n", "neither JSON nor a zip"),
-        (b"goodput,1.5\n", "neither JSON nor a zip"),
-        (b'{"format": "flightpath-ex', "its JSON is damaged or cut off"),
-        (b"PK\x03\x04 and no more", "its zip is damaged, cut off or encrypted"),
-    ],
-)
-def test_what_is_said_of_a_broken_file_is_about_the_file(tmp_path, content, said, capsys):
-    file = tmp_path / "broken"
-    file.write_bytes(content)
-    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
-    error = capsys.readouterr().err
-    assert said in error and str(file) in error
-    assert not any(word in error for word in ("codec", "byte", "column", "char "))
 
 
 def zipped(file: Path, texts: Mapping[str, str]) -> Path:
