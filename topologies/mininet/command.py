@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_loader
 
 from mininet.log import debug
 
-from flightpath.command_line import INTERRUPTED, exit_code_of
+from flightpath.command_line import INTERRUPTED, exit_code_of, sigterm_as_interrupt
 from flightpath.commands import require
 from flightpath.completion import is_completing
 from flightpath.errors import FlightpathError
@@ -31,6 +31,7 @@ def _start(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & set(arguments):
         sys.argv = ["mn", "--help"]
         return _run_mn()
+    sigterm_as_interrupt()
     sys.argv = ["mn", *arguments]
     requested = congestion_control_in(arguments)
     congestion_control.provide(requested)

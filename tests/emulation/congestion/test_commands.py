@@ -1,6 +1,7 @@
 """The commands, with an algorithm that is loaded for as long as they need it."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -21,9 +22,10 @@ pytestmark = [
 
 @pytest.fixture
 def mine(tmp_path):
-    """Vegas under another name, as a user's file."""
-    source = tmp_path / "mine.bpf.c"
-    source.write_text(sources.source_of("vegas").read_text().replace("NAME vegas", "NAME mine"))
+    """Vegas as a user's file, under a name that no other process has loaded on this machine."""
+    name = f"mine{os.getpid()}"
+    source = tmp_path / f"{name}.bpf.c"
+    source.write_text(sources.source_of("vegas").read_text().replace("NAME vegas", f"NAME {name}"))
     return source
 
 
@@ -36,27 +38,29 @@ def test_trace_draws_what_a_real_transfer_did(mine, tmp_path):
         "congestion", "trace", str(mine), "--link", "20Mbit,10ms", "--seconds", "2", "--output", str(tmp_path)
     )
     assert done.returncode in ENDED, done.stderr
-    assert "mine (bpf): goodput" in done.stdout
-    result = json.loads((tmp_path / "trace_mine.json").read_text())
+    name = mine.name.removesuffix(".bpf.c")
+    assert f"{name} (bpf): goodput" in done.stdout
+    result = json.loads((tmp_path / f"trace_{name}.json").read_text())
     assert 0 < result["metrics"]["goodput"]["value"] < 20e6
-    assert result["certificate"]["congestion_control_origin"] == {"mine": "bpf"}
-    assert set(result["certificate"]["congestion_control"]["dtn1"]) == {"mine"}
-    for name in ("cwnd", "ssthresh", "rtt", "pacing_rate"):
-        assert max(result["series"][name]["values"]) > 0
-    assert {path.suffix for path in tmp_path.glob("trace_mine.*")} == {".json", ".png", ".svg"}
-    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 30)
+    assert result["certificate"]["congestion_control_origin"] == {name: "bpf"}
+    assert set(result["certificate"]["congestion_control"]["dtn1"]) == {name}
+    for series in ("cwnd", "ssthresh", "rtt", "pacing_rate"):
+        assert max(result["series"][series]["values"]) > 0
+    assert {path.suffix for path in tmp_path.glob(f"trace_{name}.*")} == {".json", ".png", ".svg"}
+    wait_until(lambda: name not in congestion.available(), f"{name} to go", 30)
 
 
 def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path):
+    name = mine.name.removesuffix(".bpf.c")
     done = command(
         "scenarios.congestion_race",
         *("--algorithm", f"{mine},cubic", "--link", "20Mbit,10ms,1bdp", "--seconds", "5", "--clock", "real"),
-        *("--only", "algorithm=mine", "--only", "against=cubic", "--results", str(tmp_path / "runs"), "--json"),
+        *("--only", f"algorithm={name}", "--only", "against=cubic", "--results", str(tmp_path / "runs"), "--json"),
     )
     assert done.returncode in ENDED, done.stderr
     result = json.loads(done.stdout)
     (cell,) = result["cells"]
-    assert cell["parameters"] == {"algorithm": "mine", "against": "cubic"}
+    assert cell["parameters"] == {"algorithm": name, "against": "cubic"}
     metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
     assert metrics["goodput"] > 0 and metrics["rival_goodput"] > 0
     assert 0.5 <= metrics["fairness"] <= 1
@@ -66,7 +70,7 @@ def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path)
     assert 0 < metrics["utilisation"] < 101
     assert metrics["rtt_inflation"] > 1
     assert list((tmp_path / "runs").glob("*/cwnd_over_time.png"))
-    wait_until(lambda: "mine" not in congestion.available(), "mine to go", 30)
+    wait_until(lambda: name not in congestion.available(), f"{name} to go", 30)
 
 
 def test_a_race_with_a_program_that_the_kernel_refuses_starts_nothing(mine, tmp_path):
@@ -74,5 +78,5 @@ def test_a_race_with_a_program_that_the_kernel_refuses_starts_nothing(mine, tmp_
     done = command("scenarios.congestion_race", "--algorithm", str(mine), "--results", str(tmp_path / "runs"))
     assert done.returncode == 2
     line = 1 + mine.read_text().splitlines().index("        tp->srtt_us = 0;")
-    assert f"mine.bpf.c:{line}: the kernel refuses this program" in done.stderr
+    assert f"{mine.name}:{line}: the kernel refuses this program" in done.stderr
     assert not (tmp_path / "runs").exists()

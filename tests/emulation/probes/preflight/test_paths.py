@@ -24,6 +24,7 @@ DELAY_S = 0.01
 FOLDER = Path("/run/ssh")
 
 
+@pytest.mark.virtual
 @pytest.mark.in_sandbox
 def test_runs_in_an_emulated_host_and_sees_its_path():
     link = LinkSpec(bandwidth_bps=50_000_000, delay_s=DELAY_S)
