@@ -93,19 +93,6 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
 
 
 @pytest.mark.nightly
-def test_an_interrupted_run_is_resumed(tmp_path):
-    require_uml_kernel()
-    with cluster(tmp_path, workers=1) as parts:
-        run = started(tmp_path / "runs", *parts.options())
-        wait_for_a_cell(tmp_path / "runs", run)
-        run.send_signal(signal.SIGINT)
-        code, output = ended(run)
-        assert code == 130 and "--resume" in output and "Traceback" not in output, output
-        assert ended(started(tmp_path / "runs", *parts.options(), "--resume", "latest"))[0] == 0
-    assert len(cells(tmp_path / "runs")) == CELLS
-
-
-@pytest.mark.nightly
 def test_an_interrupted_run_frees_its_workers(tmp_path):
     require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:

@@ -43,18 +43,6 @@ def test_events_happen_during_the_load_and_are_on_record(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_scaled_run_has_slower_links_and_says_so(tmp_path):
-    done = run(*SMALL, "--scale", "0.5", "--only", "protocol=tcp", results=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "at 0.5 of all bandwidths and loads" in done.stdout
-    store = Store.open(tmp_path)
-    (result,) = store.cells("latest")
-    assert (store.run("latest").scale, result.scale, result.cell.parameters["load"]) == (0.5, 0.5, 100)
-    assert result.measurement.metrics["students"].value == 15
-    assert result.certificate.found["links_during_load"]["h1_a"]["a_to_b"]["rate_bps"] == 25_000_000
-
-
-@pytest.mark.nightly
 def test_what_a_page_weighs_and_whether_it_is_buffered_shows_on_the_paths(tmp_path):
     few = ("--threads", "10", "--loads", "100", "--repeat", "1", "--only", "protocol=mptcp")
     done = run(*few, "--page-weight", "5k,50k", "--buffering", "on", "--json", results=tmp_path)

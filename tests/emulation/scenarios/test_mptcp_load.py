@@ -104,29 +104,6 @@ def nightly(*words: object):
 
 
 @pytest.mark.parametrize(
-    "victim",
-    [
-        "relay --name",
-        *map(
-            nightly, ("postgres", "ApacheJMeter.jar", "nginx: master", "services.exam", "ovs-vswitchd", "controllers")
-        ),
-    ],
-)
-def test_kill_9_of_any_part_fails_the_run_and_leaves_nothing(tmp_path, interfaces, start, victim):
-    process = start(*SMALL, "--only", "protocol=mptcp", results=tmp_path)
-    wait_for_process(process, "ApacheJMeter.jar")
-    killed, processes = wait_for_process(process, victim)
-
-    os.kill(killed.pid, signal.SIGKILL)
-
-    output = process.communicate(timeout=60)[1]
-    assert process.returncode == 1, output
-    assert "error: " in output
-    assert Store.open(tmp_path).cells("latest") == []
-    require_nothing_left(processes, interfaces)
-
-
-@pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), nightly(signal.SIGTERM, 130), nightly(signal.SIGKILL, -9)]
 )
 def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfaces, start, number, code):
@@ -151,18 +128,6 @@ def test_a_run_that_is_ended_leaves_nothing_and_can_be_resumed(tmp_path, interfa
         assert store.cells("latest")[0] == first[0]
 
 
-@pytest.mark.nightly
-def test_two_runs_at_once_do_not_meet(tmp_path, start):
-    processes = [start(*SMALL, "--only", "protocol=mptcp", "--json", results=tmp_path / name) for name in ("a", "b")]
-
-    for process in processes:
-        stdout, stderr = process.communicate(timeout=400)
-        assert process.returncode in (0, 4), stderr
-        (cell,) = json.loads(stdout)["cells"]
-        assert cell["metrics"]["requests"]["value"] == 800
-        assert cell["metrics"]["lost_writes"]["value"] == 0
-
-
 def test_without_root_the_result_is_the_same():
     with results_of_ordinary_user() as results:
         argv = as_ordinary_user(command(*SMALL, "--only", "protocol=mptcp", "--json", results=results))
@@ -176,17 +141,6 @@ def test_without_root_the_result_is_the_same():
         (result,) = Store.open(results).cells("latest")
         assert result.measurement.metadata["mptcp"]["h1"]["joins"] == 40
         assert set(result.certificate.found["congestion_control"]["h3"]) == {"cubic"}
-
-
-def test_a_results_folder_that_cannot_be_written_is_refused(tmp_path):
-    in_the_way = tmp_path / "file"
-    in_the_way.write_text("mine")
-
-    done = run(*SMALL, results=in_the_way / "results", timeout_s=30)
-
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert in_the_way.read_text() == "mine"
 
 
 def hidden(path: Path, argv: list[str]) -> list[str]:

@@ -42,14 +42,6 @@ def test_mptcp_and_tunnels_of_any_family_add_up_two_paths(tmp_path):
 
 
 @pytest.mark.nightly
-def test_an_algorithm_over_four_paths_of_a_plain_tunnel(tmp_path):
-    words = ("--algorithms", "reno", "--configurations", "tun4_path4_plain,mptcp4", "--link", "10Mbit,1ms,100p")
-    results = cells("congestion_quadpath", tmp_path, *words, "--seconds", "2", "--size", "3")
-    assert {cell["parameters"]["congestion_control"] for cell in results} == {"reno"}
-    assert all(cell["metrics"]["goodput"] > 25e6 for cell in results)
-
-
-@pytest.mark.nightly
 def test_a_tunnel_without_its_buffer_breaks_over_unequal_delays(tmp_path):
     only = ("--only", "paths=delay", "--only", "transport=round robin", "--only", "transport=no reordering")
     results = {cell["parameters"]["transport"]: cell for cell in cells("multipath_unequal", tmp_path, *only)}

@@ -12,11 +12,10 @@ from flightpath.clock import Clock
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.metrics import is_of_machine
-from results.records import CellResult, ClaimVerdict, RunStatus, Verdict
+from results.records import CellResult, RunStatus, Verdict
 from results.store.store import Store
 from tests.support.busy_machine import busy_machine
-from tests.support.ordinary_user import results_of_ordinary_user
-from tests.support.uml import require_uml_kernel, uml_kernels, unprivileged
+from tests.support.uml import require_uml_kernel, uml_kernels
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 
@@ -65,26 +64,6 @@ def test_repetitions_and_seeds_differ(tmp_path):
     assert first.measurement != other.measurement
 
 
-@pytest.mark.nightly
-def test_what_processors_limit_is_neither_measured_nor_judged(tmp_path):
-    words = ("--only", "configuration=tun4_path6", "--only", "paths=1", "--link", "50Mbit,1ms", "--size", "2")
-    (cell,) = measured("multipath_10gbe", tmp_path, *words, "--seconds", "1")
-    assert 40e6 < cell.measurement.metrics["goodput"].value < 50e6
-    assert not any(name.startswith("cpu") for name in cell.measurement.metrics)
-    claims = Store.open(tmp_path).claims("latest")
-    assert any(claim.why.startswith("needs the real clock") for claim in claims)
-    assert all(claim.verdict is ClaimVerdict.NOT_TESTED for claim in claims)
-
-
-@pytest.mark.nightly
-def test_what_the_lab_lacks_is_left_out_and_named(tmp_path):
-    few = ("--only", "configuration=mptcp4", "--seconds", "1", "--size", "2", "--algorithms", "reno,elastic")
-    done = subprocess.run(command("congestion_quadpath", tmp_path, *few), cwd=PROJECT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "skipped: elastic: " in done.stderr
-    assert [cell.cell.parameters["congestion_control"] for cell in Store.open(tmp_path).cells("latest")] == ["reno"]
-
-
 def test_a_scenario_of_one_s_own_file_runs_there_too(tmp_path):
     file = tmp_path / "tcp_loss.py"
     blocks = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```python\n")[1:]
@@ -94,16 +73,6 @@ def test_a_scenario_of_one_s_own_file_runs_there_too(tmp_path):
     assert done.returncode == 0, done.stderr
     assert {cell.clock for cell in Store.open(tmp_path / "runs").cells("latest")} == {Clock.VIRTUAL}
     assert list(tmp_path.glob("runs/*/goodput.png"))
-
-
-def test_it_needs_no_privilege(tmp_path):
-    small = ("--threads", "10", "--loads", "200", "--only", "protocol=mptcp")
-    with results_of_ordinary_user() as home:
-        argv, environment = unprivileged(home, command("mptcp_load", home / "runs", *small))
-        done = subprocess.run(argv, cwd=PROJECT, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        (cell,) = Store.open(home / "runs").cells("latest")
-        assert cell.certificate.verdict is Verdict.FAITHFUL
 
 
 def test_an_interrupted_run_keeps_its_cells_and_goes_on(tmp_path):

@@ -50,14 +50,3 @@ def test_it_runs_without_root(scenario: str):
         assert cell["metrics"], done.stdout
         (stored,) = Store.open(results).cells("latest")
         assert unknown_metrics(stored.measurement.metrics) == {}
-
-
-def test_what_needs_root_says_so_and_measures_nothing():
-    """A congestion control that this kernel has only as a BPF program, which root must load."""
-    with results_of_ordinary_user() as results:
-        done = run("congestion_race", "--algorithm", "illinois", "--seconds", "4", results=results)
-        if done.returncode == 0:
-            pytest.skip("this kernel has illinois itself")
-        assert done.returncode == 3, done.stderr
-        assert "illinois" in done.stderr and "root" in done.stderr
-        assert not list(results.glob("flightpath.sqlite"))

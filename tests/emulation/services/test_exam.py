@@ -10,7 +10,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +21,11 @@ import pytest
 
 from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
-from flightpath.project import PROJECT
 from services.exam.credentials import students
 from services.exam.service import ExamApplication, ExamService, SavedAnswer
 from services.nginx import Nginx
 from services.postgres import Postgres
 from tests.support.namespace_host import NamespaceHost
-from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 from tests.support.process_list import command_lines
 
 ADDRESS = "127.0.0.1"
@@ -337,33 +334,3 @@ def test_nothing_of_it_stays_in_system_v_shared_memory(spare, folder):
 def _segments_of(creator: int) -> list[str]:
     rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
     return [row[1] for row in rows if int(row[4]) == creator]
-
-
-SESSION_AS_AN_ORDINARY_USER = """
-import subprocess, sys, urllib.request
-from pathlib import Path
-from services.exam.service import ExamService
-
-class Here:
-    name = "here"
-    def popen(self, argv, **kwargs):
-        return subprocess.Popen(argv, start_new_session=True, **kwargs)
-
-subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-mptcp = sys.argv[2] == "mptcp"
-with ExamService(Here(), Here(), "127.0.0.1", "127.0.0.1", Path(sys.argv[1]), students=2, mptcp=mptcp) as exam:
-    account, code = exam.students_csv.read_text().splitlines()[0].split(",")
-    body = f"account={account}&code={code}".encode()
-    print("Welcome, " + account in urllib.request.urlopen(exam.url + "/login", body).read().decode())
-    exam.check()
-"""
-
-
-@pytest.mark.parametrize("protocol", ["tcp", "mptcp"])
-def test_it_runs_without_root_in_a_user_namespace(protocol):
-    namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--mount-proc"]
-    with results_of_ordinary_user() as mine:
-        session = [sys.executable, "-c", SESSION_AS_AN_ORDINARY_USER, str(mine / "exam"), protocol]
-        argv = as_ordinary_user([*namespaces, *session])
-        done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "."})
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

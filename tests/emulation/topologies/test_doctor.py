@@ -68,14 +68,6 @@ def states(examined):
     return {check["name"]: check["state"] for check in examined[0]["checks"]}
 
 
-def test_the_exit_code_follows_from_what_is_needed(examined):
-    examination, code = examined[:2]
-
-    lacking = [check["name"] for check in examination["checks"] if check["required"] and check["state"] == "missing"]
-    assert code == (3 if lacking else 0)
-    assert all(check["costs"] and check["remedy"] for check in examination["checks"])
-
-
 def test_nothing_is_left_and_nothing_outside_has_changed(examined):
     _, _, mark, folders, before, after = examined
 
@@ -163,13 +155,6 @@ def test_mptcp_is_told_as_the_kernel_makes_sockets(states, name, family):
         assert states[name] == "missing"
     else:
         assert states[name] == "ok"
-
-
-def test_versions_are_what_the_programs_say(examined):
-    evidence = {check["name"]: check["found"] for check in examined[0]["checks"]}
-
-    for name, argv in (("Open vSwitch", ["/usr/sbin/ovs-vswitchd", "--version"]), ("iperf3", ["iperf3", "--version"])):
-        assert evidence[name] in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @needs_root

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
-from flightpath.processes import descendants, family
+from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
@@ -106,19 +106,6 @@ def test_a_topology_of_the_users_has_links_of_ours_where_it_asks_for_mininets_sh
     assert plain == ["OK OK", "DOWN DOWN", "OK OK"]
     tested = mn("--custom", str(file), "--topo", "pairs", "--controller", "none", "--test", "own")
     assert (tested.returncode, "own test of 6 hosts" in tested.stdout) == (0, True), tested.stdout
-
-
-def test_kill_9_leaves_nothing():
-    before = machine()
-    with Running([*MN, "--topo", "linear,2", "--link", "relay,bw=10"]) as process:
-        process.read_until("*** Starting CLI")
-        everything = family(process.pid)
-        assert len(everything) > 10  # hosts, switches, links, Open vSwitch, the controller
-
-        process.send_signal(signal.SIGKILL)
-
-        wait_until(lambda: not any(one.is_alive() for one in everything), "the end of every process", 30)
-    assert machine() == before
 
 
 def test_a_signal_to_mn_ends_a_command_and_not_the_command_line():

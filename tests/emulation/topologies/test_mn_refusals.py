@@ -10,7 +10,7 @@ import pytest
 from mininet.log import lg
 
 from flightpath.project import PROJECT
-from tests.support.mininet_command import machine, mn
+from tests.support.mininet_command import machine
 from topologies.mininet import network
 from topologies.mininet.command import main
 
@@ -87,14 +87,6 @@ def test_a_custom_file_that_is_missing_is_refused(refused, value):
         2,
         f"error: --custom: there is no file {missing!r}\n  paths are relative to {PROJECT}\n",
     )
-
-
-def test_the_command_mn_ends_with_the_code_of_a_refusal():
-    done = mn("--pre", "missing.txt")
-
-    assert done.returncode == 2
-    assert "error: source: cannot read " in done.stdout
-    assert "Traceback" not in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -51,20 +51,3 @@ def test_each_line_at_the_prompt_does_what_it_should():
     parts = re.split(r"after-\d+", done.stdout)
     for (line, expected), part in zip(INTERACT.items(), parts[:-1], strict=True):
         assert expected in part, f"{line}: {part}"
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ("--test pingpair", "0% dropped (2/2 received)"),
-        ("--test iperf", "bits/sec"),
-        ("--switch user --test pingall --topo single,3", "0% dropped (6/6 received)"),
-        ("-v output --test none", ""),
-    ],
-)
-def test_each_start_of_it_works(arguments, expected):
-    done = mn(*arguments.split())
-
-    assert done.returncode == 0, done.stdout
-    assert expected in done.stdout

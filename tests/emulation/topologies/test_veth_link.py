@@ -31,7 +31,7 @@ def test_links_that_emulate_nothing_are_cables():
 @pytest.mark.in_sandbox
 def test_every_link_is_the_emulators_if_it_was_asked_for(emulator):
     with Testbed(DtnPair(switched=False), emulator=emulator) as testbed:
-        assert {link.emulator for link in testbed.links} == {emulator}
+        assert {link.emulator for link in testbed.links} == {testbed.description()["emulator"]} == {emulator}
 
 
 @pytest.mark.in_sandbox

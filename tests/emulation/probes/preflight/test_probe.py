@@ -53,12 +53,6 @@ def test_a_downloaded_file_is_the_same_byte_for_byte_and_replaces_what_was_there
         assert list(tmp_path.iterdir()) == [target]
 
 
-def test_upload_of_a_size_is_confirmed_to_the_byte(end):
-    found = end.measured("--upload", "--size", "9MB", "--streams", "2")
-    assert found["iterations"][0]["bytes"] == 9_000_000
-    assert end.left() == []
-
-
 def test_streams_have_connections_of_their_own_with_the_options_that_were_given(end):
     """The file is the probe's own; what is printed is one object."""
     options = ["--receive-buffer", "300kB", "--send-buffer", "200kB", "--mss", "1000", "--congestion-control", "cubic"]
