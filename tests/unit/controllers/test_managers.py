@@ -153,13 +153,6 @@ def test_frames_wait_until_all_switches_have_reported_their_rules():
     assert len(controlled.channels["e1"].frames) == 1
 
 
-def test_a_port_that_sends_too_many_syns_is_muted_once(steered, capsys):
-    for _ in range(3 * Settings().burst):
-        steered.hold_syn()
-    assert steered.channels["e1"].handle(H1[0].port, frame_of(FLOW, H2[0], SYN))[1] is False
-    assert capsys.readouterr().err.count("opens connections faster") == 1
-
-
 def test_a_frame_to_an_unknown_destination_is_reported_once_and_dropped(steered, capsys):
     for _ in range(2):
         steered.packet_in("e1", H1[0].port, LOST_FRAME, table=Table.BASE)

@@ -14,11 +14,10 @@ from controllers.network.description import SwitchPort
 from controllers.network.paths import LinkState
 from controllers.openflow.cookies import RuleKind
 from controllers.openflow.labels import Labels
-from controllers.openflow.steering_rules import SwitchRule, mute_ends, mute_openings
+from controllers.openflow.steering_rules import mute_ends, mute_openings
 from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey
 from controllers.resilience.state_recovery import StateRecovery
 from controllers.subflows import placements
-from controllers.subflows.connection_records import State
 from controllers.subflows.flows import Flows, Outcome
 from controllers.subflows.rerouting import Rerouting
 from tests.support.random_networks import networks
@@ -182,32 +181,6 @@ def kinds_in(switches: Switches) -> set[RuleKind | None]:
     return {RuleKind.of(rule.cookie) for rules in switches.stored().values() for rule in rules}
 
 
-def test_a_restarted_controller_recovers_flows_from_the_switches():
-    switches, flows = made(FABRIC)
-    key = bytes(range(8))
-    begin(flows, options=MP_CAPABLE)
-    answer = bytes([30, 12, 0x01, 0x01]) + key
-    flows.on_syn_ack(segment_of(FLOW.reversed(), H2[0], H1[0], SYN | ACK, answer), H2[0].plugged_into, 0.0)
-    (connection,) = flows.table.connections()
-    assert connection.token is not None
-    joined = FlowKey("10.1.0.1", "10.1.0.2", 1001, 80)
-    join = bytes([30, 12, 0x11, 1]) + connection.token.to_bytes(4, "big") + bytes(4)
-    begin(flows, joined, H1[1], H2[1], join)
-    assert flows.placements.by_flow[joined].forward.path != flows.placements.by_flow[FLOW].forward.path
-    plain = FlowKey("10.0.0.3", "10.0.0.2", 5, 6)
-    begin(flows, plain, H3[0], H2[0])
-
-    again, recovery = taken_over(switches)
-    assert (recovery.restored, recovery.lost) == (3, 0)
-    assert again.placements.by_flow == flows.placements.by_flow
-    restored = {it.token: it for it in again.table.connections()}
-    assert restored.keys() == {connection.token, None}
-    assert [it.flow for it in restored[connection.token].subflows] == [FLOW, joined]
-    assert restored[connection.token].subflows[1].joined
-    assert restored[connection.token].subflows[1].backup
-    assert all(it.state is State.ESTABLISHED for connection in restored.values() for it in connection.subflows)
-
-
 def test_rules_of_no_flow_are_deleted_when_a_controller_takes_over():
     switches, flows = made(FABRIC)
     begin(flows)
@@ -216,17 +189,6 @@ def test_rules_of_no_flow_are_deleted_when_a_controller_takes_over():
     _, recovery = taken_over(switches)
     assert recovery.lost == 1
     assert kinds_in(switches) <= {RuleKind.HOLD, None}
-
-
-def test_a_flow_that_ended_without_a_controller_is_not_recovered():
-    switches, flows = made(FABRIC)
-    begin(flows)
-    (ended,) = (it for it in switches.stored()["e2"] if RuleKind.of(it.cookie) is RuleKind.REVERSE)
-    switches.delete(SwitchRule("e2", ended.rule, ended.cookie))  # an RST came, and then nothing
-    again, recovery = taken_over(switches)
-    assert (recovery.restored, recovery.lost) == (0, 1)
-    assert FLOW not in again.placements.by_flow
-    assert RuleKind.FORWARD not in kinds_in(switches)
 
 
 def test_flows_that_begin_together_do_not_all_take_the_idlest_link():

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.support.relay_line import MS
-from tests.support.tunnel_ends import FLOWHASH, REDUNDANT, RTT, WRR, End, number_of, packets_of, single, udp_packet
+from tests.support.tunnel_ends import FLOWHASH, REDUNDANT, RTT, WRR, End, single, udp_packet
 
 
 def paths_of(end, count, size=1000):
@@ -62,18 +62,6 @@ def test_the_shortest_path_is_filled_first():
     assert chosen == [1] * 19 + [0] * 21
     end.time(5 * MS)
     assert Counter(paths_of(end, 40)) == {1: 5, 0: 35}, "5 ms have made room for 5 packets"
-
-
-def test_redundant_packets_go_out_on_every_path_and_arrive_once():
-    a, b = End(3, scheduler=REDUNDANT), End(3)
-    b.restart(0)
-    sent = a.send(*[single(udp_packet(number)) for number in range(5)])
-    assert Counter(datagram.path for datagram in sent) == {0: 5, 1: 5, 2: 5}
-    for datagram in sent:
-        if datagram.sequence % 3 != datagram.path:  # each path loses others
-            b.receive(datagram.path, datagram.data)
-    assert [number_of(packet) for packet in packets_of(b.written())] == list(range(5))
-    assert b.counter("duplicates") == 5
 
 
 def test_when_a_path_goes_only_its_own_flows_move():

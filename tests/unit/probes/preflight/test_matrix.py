@@ -4,11 +4,10 @@ import threading
 import time
 
 import pytest
-from rich.console import Console
 
 from flightpath.errors import MeasurementFailed
 from probes.preflight.__main__ import main
-from probes.preflight.commands.matrix import Measured, _exit_code, _print, _summary
+from probes.preflight.commands.matrix import Measured, _exit_code, _summary
 from probes.preflight.history.regression_check import Judgement, Standing
 from probes.preflight.measure.matrix import Pair, in_turn
 from results.figures import style
@@ -38,20 +37,6 @@ def test_no_two_measurements_share_an_end_and_others_run_at_the_same_time():
     assert most[0] == 2 and Pair("a", "user@b").name == "a/b"
     most[0] = 0
     assert len(dict(in_turn(MESH, measure, 1))) == 12 and most[0] == 1
-
-
-def test_measurements_that_run_are_stopped_when_nobody_wants_more():
-    stopped, finished = threading.Event(), []
-
-    def measure(pair: Pair) -> str:
-        finished.append(stopped.wait(0 if pair == MESH[0] else 20))
-        return pair.name
-
-    generator = in_turn(MESH, measure, 12, stopped.set)
-    next(generator)
-    begun = time.monotonic()
-    generator.close()
-    assert time.monotonic() - begun < 10 and all(finished[1:])
 
 
 def path(source: str, target: str, *, change: float | None = None, error: str = "") -> Measured:
@@ -92,10 +77,3 @@ def test_the_figure_has_a_row_for_each_source(tmp_path):
     png, svg = style.save(figure, tmp_path, "paths")
     assert "94.0 Mbit/s" in svg.read_text() and png.stat().st_size > 5000
     assert matrix({}, {}, ["a"], ["b"], **how).axes, "nothing measured"
-
-
-def test_the_table_says_what_its_signs_mean(capsys):
-    results = [path("a", "b", change=-0.3), path("b", "a", error="no route")]
-    _print(Console(), results, ["a", "b"], ["a", "b"], [])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "* a machine was the limit" in shown and "against what the path usually gives" in shown
