@@ -73,10 +73,6 @@ def test_what_stdout_cannot_encode_is_escaped(tmp_path):
     assert told.returncode == 0 and "\\u2026" in told.stdout, told.stderr
 
 
-def test_the_exit_code_is_that_of_the_process(tmp_path):
-    assert run(tmp_path, "rnu").returncode == 2
-
-
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

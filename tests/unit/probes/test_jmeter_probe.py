@@ -146,11 +146,6 @@ def test_a_failed_installation_and_files_that_were_not_tested_leave_nothing(tmp_
     assert list(home.parent.iterdir()) == [] and not jmeter_install.is_installed(home)
 
 
-def test_the_checksums_name_what_is_started():
-    names = {line.split("  ")[1] for line in jmeter_install.CHECKSUMS.read_text().splitlines()}
-    assert {"bin/ApacheJMeter.jar", "lib/ext/ApacheJMeter_http-5.6.3.jar"} <= names
-
-
 @pytest.mark.parametrize("succeeds", [True, False])
 def test_an_outdated_installation_is_replaced_if_there_is_another(tmp_path, maven, checksums, succeeds):
     maven(LAYOUT if succeeds else "exit 1")

@@ -71,13 +71,6 @@ def test_bars_have_a_group_per_value_and_an_interval_each(tmp_path):
     assert "limit" in words(tmp_path, figure)
 
 
-@pytest.mark.parametrize("chart", [curves, bars])
-def test_nothing_measured_is_no_figure_and_no_file(tmp_path, chart):
-    where = {"x": "paths"} if chart is curves else {"groups": "paths"}
-    assert chart(cells(), "latency", by="kind", **where, **WORDS) is None
-    assert draw_figures({"nothing": lambda cells: None}, [], tmp_path) == []
-
-
 def test_what_may_not_be_believed_is_left_out_of_the_means_and_says_so(tmp_path):
     spoilt = cells(Verdict.UNUSABLE)
     figure = bars(spoilt, "goodput", groups="paths", by="kind", **WORDS)

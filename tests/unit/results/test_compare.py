@@ -1,7 +1,6 @@
 """What differs between runs is shown with its interval; what the data cannot show is not called a difference."""
 
 import json
-import math
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ import pytest
 from scipy import stats
 
 from results.__main__ import main
-from results.comparison.compare import Change, compare_runs, compare_samples, compare_with_history
+from results.comparison.compare import Change, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import trends
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
@@ -210,20 +209,6 @@ def test_today_is_compared_with_how_runs_differ_and_not_with_how_repetitions_do(
     assert found["requests_per_s", "mptcp", 800.0].change is Change.SLOWER
     few = compare_with_history(history[:2], unusual, ["requests_per_s"])
     assert {c.change for c in few.comparisons} == {Change.UNKNOWN}
-
-
-def test_two_samples_are_compared_as_runs_are():
-    noise = random.Random(1)
-    usual, less, again = ([rate * math.exp(noise.gauss(0, 0.03)) for _ in range(20)] for rate in (9e8, 7.2e8, 9e8))
-    compared = compare_samples(("before", usual), ("after", less), "goodput", "bit/s")
-    change = compared.comparisons[0].effect.change
-    assert change.value == pytest.approx(-20, abs=3) and change.low < -20 < change.high < 0
-    assert compared.sentence == "after is slower than before."
-    assert compared.sentences[0].startswith("goodput: slower, by -")
-    same = compare_samples(("before", usual), ("after", again), "goodput", "bit/s")
-    assert "no difference that these data can show" in same.sentence
-    few = compare_samples(("a", [1e9]), ("b", [2e9]), "goodput", "bit/s")
-    assert few.comparisons[0].effect.change.low is None and "cannot be told" in few.sentence
 
 
 def test_what_differs_in_plan_environment_and_testbed_is_named(store):

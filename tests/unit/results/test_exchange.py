@@ -161,19 +161,6 @@ def test_a_file_cut_off_anywhere_changes_nothing(tmp_path, there, store, kind):
     assert everything(Store.open(there)) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_noise_in_a_file_is_an_error_or_harmless_and_never_a_crash(tmp_path, new_location, store, kind):
-    whole = exported(store, kind).read_bytes()
-    chance = random.Random(11)
-    noisy = tmp_path / "noisy"
-    for number in range(40):
-        content = bytearray(whole)
-        for _ in range(chance.choice((1, 5, 50))):
-            content[chance.randrange(len(content))] = chance.randrange(256)
-        noisy.write_bytes(content)
-        assert main(["import", str(noisy), *store_options(new_location(f"there{number}"))]) in (0, 2)
-
-
 @pytest.fixture
 def imported(tmp_path, there, store) -> Callable[..., int]:
     """Imports an export of which one value was changed; returns the exit code."""

@@ -13,7 +13,6 @@ from results.statistics import effects, robust
 from results.statistics.estimates import students_t
 
 finite = st.floats(-1e6, 1e6)
-samples = st.lists(finite, min_size=1, max_size=30)
 positive = st.lists(st.floats(1, 1e6), min_size=2, max_size=30)
 
 
@@ -33,12 +32,6 @@ def test_mann_whitney_is_scipys(first, second):
         theirs = stats.mannwhitneyu(b, a, method="exact")
         assert robust.mann_whitney(a, b) == pytest.approx(theirs.pvalue, rel=1e-9)
         assert robust.share_above(a, b) == pytest.approx(theirs.statistic / (first * second))
-
-
-@given(samples, samples)
-def test_a_comparison_turned_round_says_the_opposite(first, second):
-    assert robust.share_above(first, second) == pytest.approx(1 - robust.share_above(second, first))
-    assert robust.mann_whitney(first, second) == pytest.approx(robust.mann_whitney(second, first))
 
 
 @given(positive, positive)
@@ -75,11 +68,6 @@ def test_too_few_values_have_no_interval():
             robust.mann_whitney(*wrong)
         with pytest.raises(ValueError, match="both sides"):
             effects.between(*wrong)
-
-
-@given(samples)
-def test_equal_weights_make_the_usual_median(values):
-    assert robust.weighted_quantile(values, [0.3] * len(values), 0.5) == pytest.approx(statistics.median(values))
 
 
 @given(st.lists(st.tuples(finite, st.integers(1, 5)), min_size=1, max_size=12))

@@ -115,12 +115,6 @@ def test_nothing_is_left_half_made(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_reading_makes_nothing(tmp_path):
-    with pytest.raises(UsageError, match="there is no store"):
-        Store.open(tmp_path / "nowhere", create=False)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_somebody_else_may_read_what_they_cannot_write(tmp_path):
     filled(tmp_path)

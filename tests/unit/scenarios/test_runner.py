@@ -212,20 +212,6 @@ def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
     assert [result.cell for result in store.cells("latest")] == planned
 
 
-def test_a_figure_that_fails_is_named_and_leaves_the_run_and_the_other_figures(store, run_id, capsys):
-    assert runner._conclude(Experiment(), PLAN, store, run_id, [], facts={}, as_object=False) == 0
-
-    folder = store.artifacts(run_id)
-    assert store.run(run_id).status is RunStatus.DONE
-    assert {path.name for path in folder.iterdir()} == {"goodput.png", "goodput.svg", LOG}
-    printed = capsys.readouterr()
-    assert "goodput.png" in printed.out and "first" not in printed.out
-    assert "the figure first cannot be drawn: KeyError('no such metric in 1 cell')" in printed.err
-    assert str(folder / LOG) in printed.err and printed.err.count("warning: ") == 1
-    log = (folder / LOG).read_text()
-    assert log.startswith("first:\n") and "Traceback" in log and "in _fails" in log
-
-
 @pytest.mark.parametrize("fails", ["claims", "folder"])
 def test_a_run_whose_cells_are_measured_has_ended_whatever_fails_afterwards(store, run_id, monkeypatch, fails, capsys):
     if fails == "claims":

@@ -5,7 +5,6 @@ import signal
 import pytest
 
 from flightpath.errors import MeasurementFailed, StartFailed
-from flightpath.hosts import run_in
 from flightpath.processes import Process, family
 from services.running.daemon import Daemon, DaemonService
 from tests.support.ssh_far_end import LocalHost
@@ -61,19 +60,6 @@ def test_cpu_time_counts_children_that_have_ended(tmp_path):
     busy.start(says(tmp_path, "ready"))
     assert busy.cpu_seconds() > 0.05
     busy.stop()
-
-
-def test_a_failing_command_in_a_host_is_an_error_with_its_words():
-    with pytest.raises(MeasurementFailed, match=r"local: sh -c .*exit code 3: no such thing"):
-        run_in(LocalHost(), ["sh", "-c", "echo no such thing >&2; exit 3"])
-
-
-def test_a_service_must_say_how_it_is_started(tmp_path):
-    class Unfinished(DaemonService):
-        daemon_name, log_name = "unfinished", "log"
-
-    with pytest.raises(TypeError, match="abstract"):
-        Unfinished(LocalHost(), tmp_path)
 
 
 class Sleeper(DaemonService):

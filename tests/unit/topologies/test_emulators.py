@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 
 from flightpath.errors import MissingCapability, UsageError
-from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import choose_emulator, link_class
 
 
@@ -51,11 +50,3 @@ def test_what_does_not_work_says_how_to_get_it(machine, works, requested, missin
 def test_an_unknown_one_is_refused_with_those_known():
     with pytest.raises(UsageError, match=r"'netm' is unknown\n.*auto, relay, netem"):
         choose_emulator("netm")
-
-
-def test_an_emulator_must_implement_all_of_a_link():
-    class HalfLink(EmulatedLink):
-        emulator = "half"
-
-    with pytest.raises(TypeError, match=r"abstract method.*apply.*make_all"):
-        HalfLink(None, None)

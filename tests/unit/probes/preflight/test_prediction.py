@@ -80,8 +80,3 @@ def test_too_few_values_have_no_interval(coverage):
 
 def test_nine_errors_are_needed_for_ninety_percent():
     assert needed(0.9) == 10
-
-
-def test_nothing_predicts_nothing():
-    with pytest.raises(ValueError, match="nothing to predict"):
-        predict([])

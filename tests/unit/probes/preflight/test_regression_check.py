@@ -79,11 +79,6 @@ def test_without_history_nothing_is_judged(count):
     assert (judged.usual_bps is None) == (count == 0)
 
 
-def test_nothing_cannot_be_judged():
-    with pytest.raises(ValueError, match="nothing to judge"):
-        judge([])
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [2, 5, 20, 60])
 def test_the_interval_of_a_duration_holds_the_next_measurement(shape, count):

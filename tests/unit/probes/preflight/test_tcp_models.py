@@ -49,13 +49,6 @@ def test_padhye_without_timeouts_is_mathis():
     )
 
 
-@pytest.mark.parametrize(
-    ("rate_bps", "stream_bps", "streams"), [(1e9, 130e6, 8), (1e9, 1e9, 1), (1e9, 0.1e9, 10), (1, 1e9, 1)]
-)
-def test_streams(rate_bps, stream_bps, streams):
-    assert tcp_models.streams_for(rate_bps, stream_bps) == streams
-
-
 @pytest.mark.parametrize("loss", [0, -0.1, 1.1, math.nan])
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_no_probability(model, loss):
