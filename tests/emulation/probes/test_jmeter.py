@@ -255,6 +255,13 @@ def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_
     assert min(timeouts) >= 300
 
 
+def test_each_kind_of_page_is_checked(load, tmp_path):
+    pages = ("login", "questions", "questions__1", "questions__1__answer", "submit", "result")
+    with Namespace(**{f"__{page}": "wrong" for page in pages}) as host:
+        run = load(2, ramp_s=0.1).run(host, LOCAL, folder=tmp_path / "run")
+    assert Counter(failure.kind for failure in run.samples.failures) == {"wrong_content": 2 * len(pages)}
+
+
 def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
     with Namespace(__questions__1="slow") as host:
         samples = load(3, ramp_s=0.3).run(host, LOCAL, folder=tmp_path / "run").samples

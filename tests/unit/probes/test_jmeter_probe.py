@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import re
 import subprocess
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from probes.jmeter import install as jmeter_install
 from probes.jmeter.probe import _PROPERTIES, JMeterLoad, LoadProgress, require_jmeter
 from probes.jmeter.progress import ResultFile
 
+PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
 VERBATIM = PROJECT / "tests" / "data" / "jmeter_errors.jtl"
 
 
@@ -170,3 +173,9 @@ def test_maven_trusts_whom_the_machine_trusts(monkeypatch, tmp_path):
     assert jmeter_install._environment() == {"MAVEN_OPTS": f"-Xmx1g -Djavax.net.ssl.trustStore={trust}"}
     monkeypatch.setenv("MAVEN_OPTS", "-Djavax.net.ssl.trustStore=/own")
     assert jmeter_install._environment() == {}
+
+
+def test_nothing_costly_is_in_the_plan():
+    forbidden = ("JSR223", "BeanShell", "Listener", "ResultCollector", "Summariser", "RegexExtractor")
+    assert not [element.tag for element in ElementTree.parse(PLAN).iter() if element.tag.startswith(forbidden)]
+    assert not re.search(r"__groovy|__BeanShell|__javaScript", PLAN.read_text())

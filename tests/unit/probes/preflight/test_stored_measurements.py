@@ -1,9 +1,7 @@
 """Every measurement is stored without loss, whatever happens to the process, the file, or the names in it."""
 
-import contextlib
 import json
 import os
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from probes.preflight.history.recording import (
     parameters_of,
     route_changed,
 )
-from probes.preflight.records import EndedBy, LimitedBy
+from probes.preflight.records import LimitedBy
 from probes.preflight.spec import Connections, TransferSpec
 from probes.preflight.target import Target
 from results.__main__ import main as results
@@ -229,10 +227,3 @@ def test_time_ranges(tmp_path):
     for wrong in ("yesterday..", "..99999999999d"):
         with pytest.raises(UsageError, match="accepted forms"):
             days(wrong)
-
-
-def test_an_end_other_than_by_size_is_kept(tmp_path):
-    store_result(replace(measurement([9e8]), iterations=(replace(iteration(), ended_by=EndedBy.BYTES),)), tmp_path)
-    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
-        (facts,) = connection.execute("SELECT facts FROM cells").fetchone()
-    assert json.loads(facts) == {"limit": "ok", "reason": "", "ended_by": "bytes"}
