@@ -100,14 +100,6 @@ def test_without_javascript_it_has_all_the_same_numbers(report, opened):
     assert plain.locator("#cells th button").count() == plain.locator(".filters").count() == 0
 
 
-def test_it_asks_nobody_for_anything(report, opened):
-    page = opened("about:blank")
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(report.as_uri())
-    assert asked == [report.as_uri()]
-
-
 def test_in_print_nothing_is_cut_off_at_the_side(report, opened):
     page = opened(report.as_uri(), 720)  # what A4 has between its margins, at 96 dots an inch
     page.emulate_media(media="print")

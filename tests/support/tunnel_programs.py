@@ -98,19 +98,6 @@ def open_path(local: str, remote: str) -> socket.socket:
     return path
 
 
-def echo(local: str, remote: str, sequenced: str) -> None:
-    """A minimal peer of a tunnel: answers pings in GRE in UDP, with sequence numbers or without."""
-    number = 0
-    with open_path(local, remote) as path:
-        print("listening", flush=True)
-        while True:
-            data = path.recv(2048)
-            assert data[:2] == (b"\x10\0" if sequenced == "1" else b"\0\0")
-            if (answer := pong(data, number)) is not None:
-                path.send(answer)
-                number += 1
-
-
 def reference(seconds: str, *addresses: str) -> None:
     """A peer like MPT-GRE's reference implementation: sends plain keepalives on each path, and answers pings.
 
@@ -159,4 +146,4 @@ def forge(source: str, target: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (receive, send, count, emit, echo, reference, forge)}[sys.argv[1]](*sys.argv[2:])
+    {each.__name__: each for each in (receive, send, count, emit, reference, forge)}[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,5 @@
 """The files for containers, editors and code reviews name what exists."""
 
-import json
 import re
 import shlex
 
@@ -34,14 +33,6 @@ def test_the_commands_in_its_comments_exist():
     shown = re.findall(r"flightpath (run|mn) (\S+)", DOCKERFILE)
     assert {name for name, _ in shown} <= cli.COMMANDS.keys()
     assert all(catalogue.find(scenario) for name, scenario in shown if name == "run")
-
-
-def test_the_devcontainer_builds_the_dockerfile():
-    settings = json.loads((PROJECT / ".devcontainer/devcontainer.json").read_text())
-    folder = PROJECT / ".devcontainer"
-    assert (folder / settings["build"]["dockerfile"]).resolve() == PROJECT / "Dockerfile"
-    assert settings["postCreateCommand"] == "make setup"
-    assert settings["forwardPorts"] == [8700], "the dashboard's port"
 
 
 def test_the_action_runs_scripts_and_targets_that_exist():

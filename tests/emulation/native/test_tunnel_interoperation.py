@@ -18,13 +18,13 @@ from topologies.testbed.tunnel import Tunnel, TunnelSpec
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 
-def configuration(it: Net, folder: Path, *, mode: str = "adaptive", keepalive: str = "") -> Path:
+def configuration(it: Net, folder: Path, *, keepalive: str = "") -> Path:
     """The configuration of an end in h1 without keepalives of its own, over all paths."""
     file = folder / "plain.conf"
     paths = [f"[path]\nlocal = {it.h1.address(n)}\nremote = {it.h2.address(n)}\n" for n in range(len(it.h1.intfs))]
     file.write_text(
         f"[tunnel]\ndevice = mpt0\naddresses = 10.99.0.1/24\ncontrol = {folder}/control\n"
-        f"[reordering]\nmode = {mode}\n[keepalive]\nenabled = false\n{keepalive}\n" + "".join(paths)
+        f"[keepalive]\nenabled = false\n{keepalive}\n" + "".join(paths)
     )
     return file
 
@@ -45,18 +45,6 @@ def plain_end(it: Net, folder: Path, **options: str) -> Iterator[Path]:
 
 def received(output: str) -> int:
     return int(re.search(r"(\d+) received", output)[1])
-
-
-@pytest.mark.parametrize("mode", ["off", "fixed"])
-def test_it_talks_to_another_implementation_of_the_wire_format(tmp_path, mode):
-    with net(PATH) as it:
-        sequenced = "0" if mode == "off" else "1"
-        with (
-            running(it.h2, "echo", it.h2.address(0), it.h1.address(0), sequenced),
-            plain_end(it, tmp_path, mode=mode),
-        ):
-            ping(it.h1, "10.99.0.2", "-c", "5", "-i", "0.05")
-            ping(it.h1, "10.99.0.2", "-c", "2", "-i", "0.05", "-s", "1400")
 
 
 def test_a_peer_that_starts_again_is_not_taken_for_copies_of_what_it_sent_before():

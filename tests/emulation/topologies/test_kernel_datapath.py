@@ -3,9 +3,7 @@
 They test function, not speed, because the VM's processor may be emulated.
 """
 
-import hashlib
 import json
-import random
 import subprocess
 import sys
 import time
@@ -15,9 +13,9 @@ import pytest
 
 from flightpath.commands import run
 from flightpath.project import PROJECT
-from flightpath.waiting import wait_until
 from probes.counters.mptcp import read_counters, require_mptcp
 from results.store.store import Store
+from tests.support.steering_tools import Transfer, serving
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
@@ -25,25 +23,7 @@ from topologies.web_service import WebService
 
 pytestmark = [pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
 SIZE = 400_000
-PORT = 5001
 STUDENTS, REQUESTS_EACH = 6, 20
-SERVER = """
-import random, socket
-listener = socket.create_server(("0.0.0.0", {port}))
-print("listening", flush=True)
-connection, _ = listener.accept()
-connection.sendall(random.Random(7).randbytes({size}))
-connection.shutdown(socket.SHUT_WR)
-connection.recv(1)
-"""
-CLIENT = """
-import hashlib, socket, sys
-connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-digest = hashlib.sha256()
-while chunk := connection.recv(1 << 16):
-    digest.update(chunk)
-print(digest.hexdigest())
-"""
 
 
 def switched_by_the_kernel() -> int:
@@ -72,21 +52,14 @@ def test_a_testbed_is_switched_by_the_kernel(emulator: str) -> None:
 
 
 @pytest.mark.in_sandbox
-def test_mptcp_uses_both_planes_and_every_byte_arrives(emulator: str) -> None:
+def test_mptcp_uses_both_planes_and_all_bytes_arrive(emulator: str) -> None:
     spec = LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02)
     topology = WebService(planes=(spec, spec), mptcp=True, congestion_control="cubic")
     with Testbed(topology, datapath="kernel", emulator=emulator) as testbed:
         web, client = testbed.host("h2"), testbed.host("h1")
         before = read_counters(client)
-        wrapper = ["mptcpize", "run", sys.executable, "-S", "-c"]
-        server = web.popen([*wrapper, SERVER.format(port=PORT, size=SIZE)], stdout=subprocess.PIPE, text=True)
-        try:
-            wait_until(lambda: server.stdout.readline() == "listening\n", "the server to listen", 20)
-            digest = client.run([*wrapper, CLIENT, web.address(0), str(PORT)], timeout_s=120)
-        finally:
-            server.kill()
-            server.communicate()
-        assert digest.strip() == hashlib.sha256(random.Random(7).randbytes(SIZE)).hexdigest()
+        with serving(web, web.address(0)):
+            assert Transfer(client, web.address(0), SIZE).end(120).received == SIZE
         assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
         carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
         assert min(carried) > SIZE / 10, carried

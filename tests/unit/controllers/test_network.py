@@ -33,25 +33,6 @@ def test_what_is_written_is_read_back(tmp_path, is_trusted):
     assert load(path, is_trusted=is_trusted) == NETWORK
 
 
-def test_the_form_in_the_file_is_the_documented_one():
-    written = json.loads(NETWORK.to_json())
-    assert written["switches"][0] == {"name": "s1", "dpid": 1}
-    assert written["hosts"][0]["interfaces"][0] == {
-        "name": "h1-eth0",
-        "mac": "02:00:00:00:00:01",
-        "addresses": ["10.0.0.1", "fd00::1"],
-        "switch": "s1",
-        "port": 1,
-    }
-    (link,) = written["links"]
-    assert link == {
-        "a": {"switch": "s1", "port": 3},
-        "b": {"switch": "s2", "port": 2},
-        "capacity_bps": None,
-        "delay_us": None,
-    }
-
-
 def test_what_is_not_known_of_a_link_may_be_left_out():
     written = json.loads(NETWORK.to_json())
     del written["links"][0]["capacity_bps"], written["links"][0]["delay_us"]

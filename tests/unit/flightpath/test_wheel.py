@@ -82,16 +82,6 @@ def installed(wheel, tmp_path_factory) -> Installed:
     return run
 
 
-MODULES = [f"python -m {package}" for package in ("scenarios", "results", "topologies", "congestion")]
-
-
-@pytest.mark.parametrize("command", ["flightpath", "preflight", *MODULES])
-def test_help_is_shown(installed, command):
-    done = installed(*command.split(), "--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(("usage: flightpath", "usage: preflight"))
-
-
 def test_scenarios_are_listed_and_planned(installed):
     listed = installed("python", "-m", "scenarios")
     assert "mptcp_load " in listed.stdout, listed.stderr

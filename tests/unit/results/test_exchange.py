@@ -241,25 +241,6 @@ def test_json_that_is_none_is_refused(tmp_path, there, store, old, new):
     assert Store.open(there).runs() == []
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "it is empty"),
-        (b"\x89PNG\r\n\x1a\n", "neither JSON nor a zip"),
-        (b"goodput,1.5\n", "neither JSON nor a zip"),
-        (b'{"format": "flightpath-ex', "its JSON is damaged or cut off"),
-        (b"PK\x03\x04 and no more", "its zip is damaged, cut off or encrypted"),
-    ],
-)
-def test_what_is_said_of_a_broken_file_is_about_the_file(tmp_path, content, said, capsys):
-    file = tmp_path / "broken"
-    file.write_bytes(content)
-    assert main(["import", str(file), "--results", str(tmp_path / "there")]) == 2
-    error = capsys.readouterr().err
-    assert said in error and str(file) in error
-    assert not any(word in error for word in ("codec", "byte", "column", "char "))
-
-
 def zipped(file: Path, texts: Mapping[str, str]) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():

@@ -213,17 +213,6 @@ def test_report_without_the_scenario_has_tables_but_no_figures(store, capsys):
     assert "no figures" in capsys.readouterr().err
 
 
-def test_usage_errors_exit_with_2(tmp_path, store, capsys):
-    assert main(["show", "x", "--results", str(tmp_path / "nowhere")]) == 2
-    assert command(store, "show", "nobody") == 2
-    for words in ([], ["dance"], ["show"]):
-        with pytest.raises(SystemExit) as raised:
-            main(words)
-        assert raised.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == "" and "there is no run 'nobody'" in captured.err
-
-
 def test_means_mark_what_was_left_out():
     cells = like_the_paper(3, LOADS)
     cells = [judged(c, Verdict.UNUSABLE, "x") if c.cell.repetition == 2 else c for c in cells]

@@ -150,18 +150,6 @@ def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(file_store)
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_store_that_is_locked_too_long_says_so(file_store, monkeypatch):
-    store = file_store
-    monkeypatch.setattr("results.store.sqlite.BUSY_TIMEOUT_S", 0.05)
-    run_id = begin(store)
-    with closing(sqlite3.connect(store.folder / DATABASE_NAME, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreFailed, match="another process"):
-            store.record(run_id, simple(), 0)
-        other.execute("ROLLBACK")
-    store.record(run_id, simple(), 0)
-
-
 def of_host(store: Store, host: str, scenario: str = "preflight", hour: int = 0) -> str:
     started_at = datetime(2026, 11, 21, hour, tzinfo=UTC)
     return store.begin_run(scenario, {"host": host}, {"kernel": "6.1"}, ["x"], started_at)

@@ -7,9 +7,8 @@ from execution.guest_side import CellRequest, check_plan, measure_cell
 from experiments import fidelity
 from experiments.claims import ClaimCheck, Outcome, check_claims
 from experiments.plan import Plan
-from flightpath.calls import Failure, Returns, write
+from flightpath.calls import Returns, write
 from flightpath.clock import Clock
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from results.metrics import of_network
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 from tests.support.stored_runs import cell_results
@@ -86,9 +85,3 @@ def test_a_request_and_a_plan_travel(tmp_path):
     assert Plan.from_json(CellRequest.model_validate_json(file.read_text()).plan) == plan
     returns = Returns.of(check_plan)
     assert Plan.from_json(returns.value(returns.answer(plan.as_json).model_dump_json().encode())) == plan
-
-
-@pytest.mark.parametrize("kind", [UsageError, MissingCapability, MeasurementFailed, FlightpathError])
-def test_an_error_of_a_guest_is_the_same_error_here(kind):
-    error = Failure.model_validate_json(Failure.of(kind("it is so", "do this")).model_dump_json()).error()
-    assert (type(error), str(error), error.exit_code) == (kind, "it is so\n  do this", kind.exit_code)

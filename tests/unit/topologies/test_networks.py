@@ -88,17 +88,6 @@ def test_each_path_has_its_own_link(links, switched):
     assert len(topology.switches()) == (2 if switched else 0)
 
 
-@pytest.mark.parametrize(("family", "address"), [(4, "10.0.3.2"), (6, "fd00:3::2")])
-def test_mptcp_is_offered_one_address_of_each_path(family, address):
-    server = MultipathPair(paths=4, family=family).nodeInfo("h2")
-    client = MultipathPair(paths=4, family=family).nodeInfo("h1")
-
-    assert [endpoint.address for endpoint in server["endpoints"]][2] == address
-    assert len(server["endpoints"]) == 4
-    assert (client["subflows"], client["accepted_addresses"], server["accepted_addresses"]) == (3, 3, 0)
-    assert MultipathPair(paths=4, mptcp=False).nodeInfo("h2")["endpoints"] == ()
-
-
 def test_paths_of_a_fabric_are_disjoint_between_the_edges():
     topology = Fabric(edges=2, cores=3, links=(SLOW, FAST, SLOW))
     graph = networkx.Graph((link["node1"], link["node2"]) for link in links_of(topology))

@@ -264,14 +264,6 @@ def test_killed_probe_leaves_a_folder_that_the_next_removes_when_it_is_old(own_e
     assert any(stale in note for note in found["notes"])
 
 
-def test_a_killed_download_leaves_no_partial_file(unchanged_end, tmp_path):
-    unchanged_end.make("data", 500_000_000)
-    process = _transferring(unchanged_end, "--to", str(tmp_path / "copy"), files=("data",))
-    process.kill()
-    process.communicate(timeout=30)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_remote_folder_elsewhere(end):
     place = end.files / "else where"
     place.mkdir()
