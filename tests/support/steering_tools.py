@@ -46,19 +46,14 @@ family = socket.AF_INET6 if ":" in address else socket.AF_INET
 connection = socket.socket(family, socket.SOCK_STREAM, protocol)
 begun = time.monotonic()
 connection.connect((address, 5001))
-connected = last = time.monotonic()
+connected = time.monotonic()
 signal.signal(signal.SIGTERM, abort)
 connection.sendall(b"%020d" % size)
-received, early = 0, None
+received = 0
 while received < size and (data := connection.recv(1 << 20)):
     received += len(data)
-    now = time.monotonic()
-    last = now
-    if early is None and now > connected + 1:
-        early = now, received
     print("some", flush=True) if received == len(data) else None
-print(json.dumps({"received": received, "connect_s": connected - begun,
-                  "steady_bps": (received - early[1]) * 8 / (last - early[0]) if early and last > early[0] else None}))
+print(json.dumps({"received": received, "connect_s": connected - begun}))
 """
 
 
@@ -69,12 +64,10 @@ class Received:
     Attributes:
         received: bytes.
         connect_s: from SYN to SYN/ACK.
-        steady_bps: payload per second after the first second, without how it began; None if it was over by then.
     """
 
     received: int
     connect_s: float
-    steady_bps: float | None
 
 
 @contextlib.contextmanager

@@ -31,13 +31,6 @@ def test_each_package_is_locked_in_the_version_that_was_tested():
     assert {name: locked(*LISTS)[name] for name in tested} == tested
 
 
-def test_each_package_has_a_hash():
-    for of in LISTS:
-        text = (PROJECT / "requirements" / f"{of}.txt").read_text()
-        entries = re.split(r"\n(?=\w)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
-        assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries), of
-
-
 def test_each_package_that_is_asked_for_is_locked():
     """By what the installed project says: its requirements, and those of its extras."""
     for requirement in requires("flightpath"):

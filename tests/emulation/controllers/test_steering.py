@@ -1,6 +1,5 @@
 """Steering with real hosts, switches and MPTCP: every subflow on its own path, and the view that of the kernel."""
 
-import contextlib
 import json
 import subprocess
 import time
@@ -13,7 +12,6 @@ from tests.support.steering_tools import (
     PORT,
     Transfer,
     carried_by_core,
-    download,
     kernel_subflows,
     mib_counter,
     path_of,
@@ -90,20 +88,6 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address)
         assert carried[empty] < 20_000  # probes
         assert all(flow[0].count(":") >= 2 for flow in in_view) == (family == 6)
         testbed.check()
-
-
-def test_two_equal_paths_are_worth_nearly_two_and_on_a_single_one_nothing_is_gained():
-    def goodput_bps(policy: str, size: int, *, mptcp: bool) -> float:
-        with contextlib.ExitStack() as stack:
-            testbed = stack.enter_context(Testbed(fabric(cores=2, mptcp=True), policy=policy))
-            stack.enter_context(serving(testbed.host("h2"), "10.0.1.2", mptcp=mptcp))
-            return download(testbed.host("h1"), "10.0.1.2", size, mptcp=mptcp).steady_bps
-
-    one = goodput_bps("disjoint", 2 * SIZE, mptcp=False)
-    both = goodput_bps("disjoint", 5 * SIZE, mptcp=True)
-    assert 1.9 * one <= both <= 2 * one
-    single = goodput_bps("single", 2 * SIZE, mptcp=True)
-    assert 0.8 * one <= single <= PATH.bandwidth_bps
 
 
 @pytest.mark.parametrize(

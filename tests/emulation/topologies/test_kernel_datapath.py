@@ -3,18 +3,13 @@
 They test function, not speed, because the VM's processor may be emulated.
 """
 
-import json
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from flightpath.commands import run
-from flightpath.project import PROJECT
 from probes.counters.mptcp import read_counters, require_mptcp
-from results.store.store import Store
 from tests.support.steering_tools import Transfer, serving
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
@@ -23,7 +18,6 @@ from topologies.web_service import WebService
 
 pytestmark = [pytest.mark.virtual, pytest.mark.usefixtures("needs_kernel_datapath")]
 SIZE = 400_000
-STUDENTS, REQUESTS_EACH = 6, 20
 
 
 def switched_by_the_kernel() -> int:
@@ -63,22 +57,3 @@ def test_mptcp_uses_both_planes_and_all_bytes_arrive(emulator: str) -> None:
         assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
         carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
         assert min(carried) > SIZE / 10, carried
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-def test_a_small_mptcp_load_answers_every_request_and_loses_no_write(tmp_path: Path) -> None:
-    """Its verdict may be `unusable`, as on an emulated processor, but its counts must be right."""
-    options = ["--threads", str(STUDENTS), "--loads", "12", "--repeat", "1", "--only", "protocol=mptcp", "--json"]
-    patient = ["--machine", "here", "--datapath", "kernel", "--connect-timeout", "60s", "--response-timeout", "120s"]
-    argv = [sys.executable, "-m", "scenarios.mptcp_load", *options, *patient, "--results", str(tmp_path)]
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=880, check=False)
-
-    assert done.returncode in (0, 4), done.stderr
-    (cell,) = json.loads(done.stdout)["cells"]
-    assert cell["metrics"]["requests"]["value"] == STUDENTS * REQUESTS_EACH
-    assert cell["metrics"]["errors"]["value"] == 0
-    assert cell["metrics"]["lost_writes"]["value"] == 0
-    (result,) = Store.open(tmp_path).cells("latest")
-    assert result.certificate.found["datapath"] == "kernel"
-    assert result.measurement.metadata["mptcp"]["h1"]["joins"] == STUDENTS

@@ -1,11 +1,9 @@
 """Unchanged scripts for Mininet, through `flightpath mn-run`: their network, and nothing left behind."""
 
-import os
 import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from flightpath.processes import family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.mininet_command import MN_RUN, Running, machine, mn_run
-from tests.support.terminal import Terminal
 from topologies.mininet.scripts import program
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet")
@@ -149,16 +146,6 @@ def test_a_signal_ends_it_and_leaves_nothing(script, number):
     assert len(inside) > 3
     wait_until(lambda: not any(one.is_alive() for one in inside), "the end of the script's processes", 10)
     assert machine() == before
-
-
-def test_ctrl_c_at_a_terminal_ends_the_script(script):
-    words = [*MN_RUN, str(script(f"{NETWORK}net['h1'].cmd('sleep 100')\n"))]
-    os.chdir(PROJECT)
-    with Terminal(words) as terminal:
-        terminal.read_until("started")
-        time.sleep(0.5)  # a person is not faster
-        terminal.type("\x03")
-        assert terminal.exit_code() in (0, 130)
 
 
 ALGORITHMS = """

@@ -104,15 +104,6 @@ def test_mptcp_uses_all_four_paths(family, address, switched):
         assert sum(used) > SIZE
 
 
-def test_a_transfer_shares_the_bottleneck_with_cross_traffic():
-    with Testbed(DtnPair(link=PATH, cross_traffic=1)) as testbed:
-        before = testbed.links[[link.name for link in testbed.links].index("s1-eth250:s2-eth250")].stats()
-        ping(testbed.host("x1"), "10.0.0.11", "10.0.0.111", "-s", "1400", "-c", "5", "-i", "0.05")
-        after = testbed.links[[link.name for link in testbed.links].index("s1-eth250:s2-eth250")].stats()
-        grown = [stats["directions"]["a_to_b"]["out_bytes"] for stats in (before, after)]
-        assert grown[1] - grown[0] > 5 * 1400
-
-
 def test_buffers_of_data_transfer_nodes_are_in_force():
     with Testbed(DtnPair(switched=False)) as testbed:
         for name in ("tcp_rmem", "tcp_wmem"):

@@ -2,10 +2,8 @@
 
 import pytest
 
-from controllers.discovery.discovery import LINK_TRAVEL_S
-from controllers.forwarding.link_monitor import URGENCY
 from controllers.forwarding.rule_manager import RuleRefused, forwarding_table
-from controllers.network.description import Network, SwitchPort
+from controllers.network.description import Network
 from controllers.openflow.cookies import RuleKind
 from controllers.openflow.event_table import Event, PacketIn
 from controllers.openflow.rules import Output
@@ -166,32 +164,3 @@ def test_switches_choose_paths_by_groups_if_the_policy_is_theirs():
     controlled.connect()
     assert [len(buckets) for buckets in controlled.channels["e1"].groups.values()] == [2] * len(H2)
     assert controlled.channels["c1"].handle(1, frame_of(FLOW, H2[0], SYN))[:2] == ([2], False)
-
-
-def test_links_are_discovered_by_probes_and_hosts_by_what_they_send():
-    controlled = Controlled(None)
-    controlled.connect()
-    switches, channels = controlled.table.switches, controlled.channels
-    far_end = {end: other for link in FABRIC.links for end, other in ((link.a, link.b), (link.b, link.a))}
-    host_ports = {it.plugged_into for it in FABRIC.interfaces}
-    for at in (*far_end, *host_ports):
-        controlled.report(Event.PORT, at.switch, at.port, True, 0.0)
-    for _ in range(URGENCY):
-        controlled.run_tasks(1.0)
-    probes = {SwitchPort(name, out.port): frame for name, it in channels.items() for _, frame, (out,) in it.frames}
-    # A host sends at once what another one has received, and the other one later.
-    for sender, receiver, now_s in ((H1[0], H2[0], 1.1), (H2[0], H1[0], 1.1 + LINK_TRAVEL_S)):
-        controlled.packet_in(receiver.switch, receiver.port, probes[sender.plugged_into], now_s=now_s)
-    controlled.run_tasks(2.2)
-    assert switches.network.links == ()
-    for at, other in far_end.items():
-        controlled.packet_in(other.switch, other.port, probes[at], now_s=1.5)
-    controlled.run_tasks(2.5)
-    assert len(switches.network.links) == len(FABRIC.links)
-
-    for channel in channels.values():
-        channel.frames.clear()
-    controlled.packet_in("e1", H1[0].port, LOST_FRAME, table=Table.BASE, now_s=3.0)
-    assert [it.mac for it in switches.network.interfaces] == [H1[0].mac]
-    flooded = {SwitchPort(name, out.port) for name, it in channels.items() for _, _, outs in it.frames for out in outs}
-    assert flooded == host_ports - {H1[0].plugged_into}

@@ -44,12 +44,6 @@ def test_what_comes_after_its_place_was_given_up_is_delivered_late_but_only_once
     assert arrive(end, 1, 2, 0, now=12 * MS) == [] and end.counter("duplicates") == 3
 
 
-def test_a_duplicate_of_a_waiting_packet_is_dropped():
-    end = End()
-    assert arrive(end, 0, 2, 2, 1, 1) == [0, 1, 2]
-    assert end.counter("duplicates") == 2
-
-
 def test_a_full_window_moves_on():
     end = End(window=64)
     arrive(end, 0)

@@ -22,7 +22,7 @@ from results.__main__ import main
 from results.exchange.export import FORMAT, export_runs, import_runs
 from results.exchange.files import read_export, write_export
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
-from results.store.location import StoreLocation, server_url
+from results.store.location import StoreLocation
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.database_server import store_options
@@ -113,27 +113,6 @@ def test_any_cell_survives_every_format(tmp_path, new_location, result):
     there = Store.open(new_location("there"))
     import_runs(there, [read_export(tmp_path / "csv")])
     assert there.cells(run_id) == [result]
-
-
-def test_from_one_kind_of_database_to_the_other_and_back_nothing_is_lost(tmp_path, server):
-    locations = [StoreLocation(tmp_path / name) for name in ("first", "last")]
-    locations.insert(1, StoreLocation(tmp_path / "server", server_url(str(server.database()))))
-    first, *others = (
-        made(location) if number == 0 else Store.open(location) for number, location in enumerate(locations)
-    )
-    before = first
-    for other in others:
-        import_runs(other, [read_export(exported(before, "csv"))])
-        before = other
-    assert everything(before) == everything(first)
-
-
-def test_an_import_twice_is_an_import_once(there, store, capsys):
-    file = exported(store, "json")
-    for words in ("", "already there, with the same content"):
-        assert main(["import", str(file), *store_options(there)]) == 0
-        assert words in capsys.readouterr().out
-    assert everything(Store.open(there)) == everything(store)
 
 
 def test_another_run_of_the_same_id_is_refused_and_nothing_of_the_file_is_kept(there, store):
