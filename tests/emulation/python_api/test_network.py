@@ -13,12 +13,11 @@ from mininet.topo import Topo
 
 import flightpath
 from flightpath.commands import CommandFailed
-from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.records import Certificate, Verdict
-from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 
 LINK = "bw=50 delay=5ms queue=1bdp"
 
@@ -166,22 +165,6 @@ def test_a_topology_written_for_mininet_works_and_starts_again_and_the_users_pro
     net.stop()
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "message"),
-    [
-        ({"emulator": "rely"}, UsageError, "emulator: 'rely' is unknown"),
-        ({"policy": "wide"}, UsageError, "policy: there is no 'wide'"),
-        ({"congestion_control": "nonesuch"}, MissingCapability, "no congestion control 'nonesuch'"),
-    ],
-)
-def test_what_cannot_start_says_why_and_leaves_nothing(options, kind, message):
-    net = flightpath.Network("dtn_pair", **options)
-    with pytest.raises(kind) as error:
-        net.start()
-    assert message in str(error.value)
-    assert "not running" in repr(net)
-
-
 def test_a_part_that_dies_is_named():
     with flightpath.Network("dtn_pair", link=LINK) as net:
         net.ping("dtn1", "dtn2", count=1)
@@ -238,21 +221,3 @@ def test_ctrl_c_ends_a_call_and_the_network(tmp_path):
     output, _ = user.communicate(timeout=20)
     assert output == "interrupted <Network: not running>\n" and time.monotonic() - began < 15
     assert not any(it.is_alive() for it in processes)
-
-
-BY_ORDINARY_USER = """
-import flightpath
-with flightpath.Network("dtn_pair", link="bw=50 delay=5ms") as net:
-    print(net.ping("dtn1", "dtn2").metrics["rtt_min"].value)
-    print(net.transfer("dtn1", "dtn2", size="1MB").metrics)
-"""
-
-
-def test_an_ordinary_user_has_networks_too():
-    with results_of_ordinary_user() as folder:
-        command = as_ordinary_user(
-            ["env", f"PYTHONPATH={PROJECT}", f"HOME={folder}", sys.executable, "-c", BY_ORDINARY_USER]
-        )
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[0]) > 10 and "goodput" in done.stdout

@@ -1,14 +1,12 @@
 """A network starts few programs: hosts have no shell until one is needed, and settings need no programs."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from flightpath.errors import FlightpathError
 from flightpath.processes import Process
-from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from topologies.dtn_pair import DtnPair
 from topologies.hosts.nodes import Namespaces
@@ -58,17 +56,3 @@ def test_settings_are_made_in_the_namespace_and_refusals_are_named():
                 kernel_settings.bring_up("nothing0")
         assert host.run(["cat", "/proc/sys/net/ipv4/icmp_echo_ignore_all"]) == "1\n"
         assert Path("/proc/sys/net/ipv4/icmp_echo_ignore_all").read_text() == own
-
-
-def test_who_may_not_make_namespaces_is_told_so():
-    done = subprocess.run(
-        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "native/build/namespaces", "h1"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "setpriv" in done.stderr:
-        pytest.skip("needs root, to become an ordinary user")
-    assert done.returncode == 3
-    assert done.stderr.startswith("namespaces: no network namespace for h1: ")

@@ -38,16 +38,6 @@ def test_each_command_calls_itself_by_the_name_that_was_typed(tmp_path, name):
     assert told.stdout.lower().startswith(f"usage: flightpath {name}")
 
 
-def test_a_scenario_is_explained_and_planned_from_any_folder(tmp_path):
-    told = run(tmp_path, "run", SCENARIO, "--help")
-    planned = run(tmp_path, "run", SCENARIO, "--dry-run", "--only", "protocol=mptcp", "--results", "results")
-
-    assert told.stdout.startswith(f"usage: flightpath run {SCENARIO}")
-    assert planned.returncode == 0, planned.stderr
-    assert "protocol=mptcp load=800" in planned.stdout and "protocol=tcp" not in planned.stdout
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -22,14 +22,6 @@ def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
     )
 
 
-@pytest.mark.skipif(not (PROJECT / ".venv").exists(), reason="the environment is not in the project's folder")
-def test_any_python_continues_in_the_project_s_environment():
-    listed = run(PROJECT, "scenarios")
-
-    assert listed.returncode == 0, listed.stderr
-    assert any(line.startswith("mptcp_load ") for line in listed.stdout.splitlines())
-
-
 @pytest.mark.parametrize(
     ("own", "code", "said"),
     [

@@ -8,7 +8,7 @@ from scenarios.multipath.multipath import Configuration
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
 from scenarios.subflow_steering import PATHS, SubflowSteering
-from scenarios.vegas_thresholds import ONE, VegasThresholds
+from scenarios.vegas_thresholds import VegasThresholds
 from tests.support.plans import plan_of
 
 SCENARIOS = (Multipath10Gbe, CongestionQuadpath, MultipathUnequal, VegasThresholds)
@@ -58,14 +58,6 @@ def test_known_weights_are_the_bandwidths():
     assert list(scenario.tunnel(weighted).path_weights) == [80, 20]
     with pytest.raises(UsageError, match="--seconds: 0 is less than 1"):
         plan_of(scenario, "--seconds", "0")
-
-
-def test_the_payload_of_one_link_of_400_mbit():
-    scenario = VegasThresholds()
-    plan = plan_of(scenario)
-    assert [scenario.payload_limit_bps(cell, plan) for cell in plan.cells() if cell.parameters["paths"] == ONE] == [
-        pytest.approx(400e6 * 1448 / 1514)
-    ] * 4
 
 
 def test_a_network_of_steered_subflows_has_a_core_switch_for_each_path():

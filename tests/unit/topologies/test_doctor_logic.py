@@ -124,11 +124,6 @@ def test_commands_that_fail_tell_missing_from_not_permitted(script, state, found
     assert "exit code" not in finding.found
 
 
-def test_without_the_program_to_try_with_it_is_missing():
-    with pytest.raises(MissingCapability, match="flightpath-nosuch"):
-        try_commands(["flightpath-nosuch"], found="works")
-
-
 # All checks together
 
 

@@ -230,16 +230,6 @@ def test_interruption_leaves_nothing(unchanged_end, number, direction):
     wait_until(lambda: connections(unchanged_end.sshd.port) == [], "all connections to end", 30)
 
 
-def test_interruption_keeps_the_iterations_that_had_ended(own_end):
-    own_end.measured("--size", "1MB")  # a store that is just being made cannot be read
-    process = own_end.start("--rate", "50Mbit", "--time", "500ms", "--iterations", "1000")
-    wait_until(lambda: own_end.stored() == 2, "the first iteration", 30)
-    process.send_signal(signal.SIGINT)
-    assert finish(process).code == 130
-    assert own_end.stored() == 2
-    assert own_end.left() == []
-
-
 def test_killed_probe_leaves_a_folder_that_the_next_removes_when_it_is_old(own_end):
     process = _transferring(own_end)
     started = family(process.pid)
