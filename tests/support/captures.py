@@ -1,4 +1,4 @@
-"""Reads the captures of the kernel's own MPTCP in `data/mptcp`; `data/mptcp/capture.py` has made them."""
+"""Reads the captures of the kernel's own MPTCP in `data/mptcp`: what two hosts sent, and what `ss` said of it."""
 
 import struct
 from collections.abc import Iterator
@@ -29,16 +29,6 @@ def read_pcap(path: Path) -> Iterator[tuple[float, bytes]]:
         at += _RECORD_HEADER.size
         yield seconds + microseconds / 1e6, content[at : at + length]
         at += length
-
-
-def write_pcap(path: Path, records: list[tuple[float, bytes]]) -> None:
-    """The inverse of `read_pcap`."""
-    parts = [_FILE_HEADER.pack(_MAGIC, 2, 4, 0, 0, 65535, _ETHERNET)]
-    for time_s, frame in records:
-        microseconds = round(time_s * 1e6)
-        lengths = (len(frame), len(frame))
-        parts += [_RECORD_HEADER.pack(microseconds // 10**6, microseconds % 10**6, *lengths), frame]
-    path.write_bytes(b"".join(parts))
 
 
 def frames(name: str) -> list[bytes]:
