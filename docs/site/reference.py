@@ -50,7 +50,7 @@ def commands_page() -> Iterator[str]:
         yield f"- [flightpath {name}](#flightpath-{name}): {command.summary}"
     for name in cli.COMMANDS:
         yield f"\n## flightpath {name}\n"
-        yield from _block(_help_of_mn() if name == "mn" else parser_behind([name]).format_help())
+        yield from _block(_printed_help(name) if name in ("mn", "mn-run") else parser_behind([name]).format_help())
         for words in subcommands(name):
             yield f"\n### flightpath {' '.join([name, *words])}\n"
             yield from _block(parser_behind([name, *words]).format_help())
@@ -119,9 +119,9 @@ def _choices(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     return next((dict(action.choices) for action in parser._actions if isinstance(action, _SubParsersAction)), {})
 
 
-def _help_of_mn() -> str:
-    """Mininet's own command writes it, with our options."""
-    argv = [Path(sys.executable).with_name("flightpath"), "mn", "--help"]
+def _printed_help(name: str) -> str:
+    """The help of a command that has no parser to ask: Mininet's own command writes that of `mn`."""
+    argv = [Path(sys.executable).with_name("flightpath"), name, "--help"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 

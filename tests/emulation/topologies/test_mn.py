@@ -126,7 +126,7 @@ def test_a_signal_to_mn_ends_a_command_and_not_the_command_line():
             return process.poll() is not None
 
         wait_until(has_ended, "the end of mn", 20, poll_s=1)
-    assert process.returncode == 130
+    assert process.returncode in (130, -signal.SIGTERM)  # while Python ends, a signal has its default effect again
 
 
 IN_EACH_FOLDER = """
