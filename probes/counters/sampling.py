@@ -1,5 +1,6 @@
 """Sampling of cumulative counters once a second, in a thread of its own during a load."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -10,6 +11,8 @@ from flightpath.clock import epoch_offset_s
 from results.records import Series
 
 Reader = Callable[[], Mapping[str, float]]
+_SHORT = 0.05
+"""An interval shorter than this share of the longest is too short for a rate."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,14 @@ class CounterLog:
     ) -> Series:
         """Returns a counter's rate in each interval that begins between two times on CLOCK_MONOTONIC.
 
-        The times of the series count from `start_s`; `scale` is the factor from the counter to the unit.
+        The times of the series count from `start_s`; `scale` is the factor from the counter to the unit. An interval
+        much shorter than the longest, as the last may be, has none: single packets would make a rate of it.
         """
         times, values = [], []
+        shortest_s = _SHORT * max((end - begin for begin, end in itertools.pairwise(self.times_s)), default=0.0)
         for i in range(len(self.times_s) - 1):
             begin, end = self.times_s[i], self.times_s[i + 1]
-            if start_s <= begin < min(end, end_s):
+            if start_s <= begin < min(end, end_s) and end - begin > shortest_s:
                 times.append(begin - start_s)
                 values.append((self.rows[i + 1][counter] - self.rows[i][counter]) * scale / (end - begin))
         return Series(unit, tuple(times), tuple(values))

@@ -163,3 +163,8 @@ def test_an_emulator_that_cannot_tell_leaves_gaps_and_no_zeros():
     assert {found[name] for name in gaps} == {None}
     nothing = counters(0, lateness_ns={"p50": 0, "p99": 0, "max": 0, "histogram": [0] * 42})
     assert summary(nothing, nothing)["late_share"] == 0.0, "a link that carried nothing was never late"
+
+
+def test_an_interval_in_which_single_packets_would_make_a_rate_has_none():
+    log = CounterLog([0.0, 1.0, 2.0, 2.001], [{"bytes": size} for size in (0, 100, 200, 1714)])
+    assert log.rates("bytes", "bit/s", start_s=0.0, scale=8).values == (800.0, 800.0)
