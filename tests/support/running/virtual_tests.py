@@ -68,7 +68,7 @@ class Host:
                 )
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Reports a virtual test as its kernel reported it."""
         if not is_virtual(item) or item.get_closest_marker("skip"):
             return None
@@ -80,6 +80,8 @@ class Host:
         for report in self._runs[name].reports(item):
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        # The test before may have kept fixtures of a folder for this one.
+        item.session._setupstate.teardown_exact(nextitem)
         return True
 
     def pytest_sessionfinish(self) -> None:
