@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -49,8 +48,6 @@ except in the folder of --results. Standard input is read to its end first.
 _TIME_LIMIT_S = 3600
 _ESTIMATED_FROM = 0.12
 """Fraction of a build from which its duration is estimated: by then it compiles."""
-_FOLDERS_OF_GUEST = [Path(name) for name in ("/", "/dev", "/dev/shm", "/mnt", "/proc", "/run", "/sys")]
-"""Folders that a guest has of its own, or that contain one of these."""
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -152,7 +149,8 @@ def _build(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--interactive needs a terminal")
-    from execution.uml.uml import UserModeLinux  # the image builds the kernel without the floors below
+    # Not earlier: the image builds the kernel without the floors below.
+    from execution.uml.uml import UserModeLinux, keeps_current_folder
 
     _begin(options)
     machine = UserModeLinux(
@@ -160,24 +158,13 @@ def _run(options: argparse.Namespace) -> int:
         options.clock,
         options.memory,
         writable=options.results,
-        keeps_folder=_keeps_folder(),
+        keeps_folder=keeps_current_folder("--results names a folder"),
         standstill_s=options.standstill_limit,
         seed=options.seed,
         interactive=options.interactive,
     )
     limit_s = math.inf if options.interactive else _TIME_LIMIT_S
     return machine.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
-
-
-def _keeps_folder() -> bool:
-    """Returns whether the current folder can be the guest's too; if not, says that what is written there vanishes."""
-    folder = Path.cwd()
-    if folder not in _FOLDERS_OF_GUEST and os.access(folder, os.W_OK):
-        return True
-    print(
-        f"note: what the command writes in {folder} vanishes with the guest (--results names a folder)", file=sys.stderr
-    )
-    return False
 
 
 def _fetch(_options: argparse.Namespace) -> None:

@@ -1,14 +1,13 @@
 """The commands `flightpath mn` and `mn-run` on either clock: in virtual time they run in a virtual-time kernel."""
 
 import math
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 from execution.uml import kernel
-from execution.uml.uml import UserModeLinux
+from execution.uml.uml import UserModeLinux, keeps_current_folder
 from flightpath.clock import Clock
 from flightpath.command_line import exit_code_of, sigterm_as_interrupt
 from flightpath.errors import UsageError
@@ -50,8 +49,9 @@ class ClockOptions(NamedTuple):
                 others += [word, *rest]
                 break
             else:
-                others += [word, *(rest[:1] if word in _WITH_VALUE else [])]
-                del rest[: word in _WITH_VALUE]
+                others.append(word)
+                if word in _WITH_VALUE and rest:
+                    others.append(rest.pop(0))
         return cls(*_values(given["--clock"] or Clock.REAL, given["--seed"]), others)
 
 
@@ -70,7 +70,7 @@ def _run(name: str, words: Sequence[str], prog: str) -> int:
     is_interactive = sys.stdin.isatty() and sys.stdout.isatty() and not ends_by_itself
     machine = UserModeLinux(
         kernel.find(),
-        keeps_folder=os.access(".", os.W_OK),
+        keeps_folder=keeps_current_folder("choose another folder"),
         seed=options.seed,
         interactive=is_interactive,
     )

@@ -10,7 +10,7 @@ from flightpath.commands import postgresql_programs as programs
 from flightpath.errors import FlightpathError, MeasurementFailed, StartFailed
 from flightpath.hosts import Host, succeeds_in
 from flightpath.overrides import override
-from services.postgres_cluster import SUPERUSER, make_cluster
+from services.postgres_cluster import CLUSTER, SUPERUSER, make_cluster
 from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 
@@ -66,7 +66,7 @@ class Postgres(DaemonService):
 
     def __init__(self, host: Host, address: str, folder: Path, *, mptcp: bool = False) -> None:
         super().__init__(host, folder, port=PORT, mptcp=mptcp, privileges=Privileges.detect())
-        self.address, self._data = address, self.folder / "cluster"
+        self.address, self._data = address, self.folder / CLUSTER
 
     def sql(self, script: str | Iterable[str], database: str = "postgres") -> str:
         """Runs an SQL script as the superuser, over the Unix socket, and returns its output; stops at the first error.

@@ -16,7 +16,8 @@ from flightpath.project import build_folder
 from services.running.privileges import Privileges
 
 SUPERUSER = "postgres"
-_FOLDER = "cluster"
+CLUSTER = "cluster"
+"""Name of a cluster's folder."""
 _OPTIONS = (
     *("--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8", "--wal-segsize=4"),
     *("--auth=trust", f"--username={SUPERUSER}"),
@@ -34,8 +35,8 @@ def make_cluster(folder: Path, privileges: Privileges) -> Path:
     if ready.exists():  # read by this process: the project may lie in a home folder that is closed to the server's user
         run([*privileges.prefix(), require("tar"), "--extract"], stdin=ready, cwd=folder)
     else:
-        run([*privileges.prefix(), str(programs() / "initdb"), *_OPTIONS, str(folder / _FOLDER)], cwd=folder)
-    return folder / _FOLDER
+        run([*privileges.prefix(), str(programs() / "initdb"), *_OPTIONS, str(folder / CLUSTER)], cwd=folder)
+    return folder / CLUSTER
 
 
 def archive_cluster() -> None:
@@ -50,7 +51,7 @@ def archive_cluster() -> None:
         privileges.give(folder)
         make_cluster(folder, privileges)
         new = Path(aside) / target.name
-        run([require("tar"), "--create", f"--file={new}", _FOLDER], cwd=folder)
+        run([require("tar"), "--create", f"--file={new}", CLUSTER], cwd=folder)
         shutil.move(new, target)
 
 

@@ -30,6 +30,8 @@ _LEAST_MIB = 128
 _MORE_ROOM = (
     "enlarge it (docker run --shm-size=8g; mount -o remount,size=8g /dev/shm), or set TMPDIR to a larger folder"
 )
+_FOLDERS_OF_GUEST = [Path(name) for name in ("/", "/dev", "/dev/shm", "/mnt", "/proc", "/run", "/sys")]
+"""Folders that a guest has of its own, or that contain one of these."""
 _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 
 
@@ -190,6 +192,15 @@ class _UmlGuest(Guest):
             # Keys are noticed at the next timer tick, so there are always ticks.
             return [f"time-travel=ext:{pace.SOCKET}", "nohz=off", *seeded]
         return ["time-travel=inf-cpu", *seeded]
+
+
+def keeps_current_folder(remedy: str) -> bool:
+    """Returns whether the current folder can be the guest's too; if not, says that what is written there vanishes."""
+    folder = Path.cwd()
+    if folder not in _FOLDERS_OF_GUEST and os.access(folder, os.W_OK):
+        return True
+    print(f"note: what the command writes in {folder} vanishes with the guest ({remedy})", file=sys.stderr)
+    return False
 
 
 def _compile_sources() -> None:

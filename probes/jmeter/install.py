@@ -31,7 +31,7 @@ _JAVA = (
     *("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions"),
     *("-XX:ArchiveRelocationMode=0", "-XX:-UseDynamicNumberOfCompilerThreads"),
 )
-"""Options of Java on which the archive depends."""
+"""Options of Java that the archive needs, and those with which it starts fast."""
 # Debian keeps the machine's certificate authorities here, added ones too; other JDKs look elsewhere by default.
 _SYSTEM_TRUST = Path("/etc/ssl/certs/java/cacerts")
 
