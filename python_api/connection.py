@@ -1,27 +1,23 @@
 """The process of a network, from its user's side: start, calls, end."""
 
 import contextlib
-import socket
-import subprocess
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
-from flightpath.launcher import python_module
 from python_api.calls import STOP, Answer, Call, Setup
-from python_api.processes import environment
-
-_ENDING_LIMIT_S = 15.0
+from python_api.channels import Channel
 
 
 class NetworkProcess:
     """A process that has started a network and answers calls: `python_api.network_process`.
 
     Calls of several threads wait for each other. Ctrl-C during a call ends the process: its answer would come later.
+
+    Args:
+        setup: the network.
+        channel: the process.
 
     Attributes:
         addresses: addresses of each host, without their prefix lengths.
@@ -31,28 +27,14 @@ class NetworkProcess:
         FlightpathError: the network cannot be started, for the reason that the error says.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        ours, theirs = socket.socketpair()
-        self._lock = threading.Lock()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        with theirs:
-            self._process = subprocess.Popen(
-                python_module("python_api.network_process", str(theirs.fileno())),
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                env=environment(),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        self._connection = Connection(ours.detach())
-        self.is_running = True
+    def __init__(self, setup: Setup, channel: Channel) -> None:
+        self._lock, self._channel, self.is_running = threading.Lock(), channel, True
         self.addresses: Mapping[str, Sequence[str]] = self._answer_to(setup)
 
     @property
     def pid(self) -> int:
         """PID of the process."""
-        return self._process.pid
+        return self._channel.pid
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Calls a method of `python_api.served.ServedNetwork`, and returns its result or raises its error.
@@ -75,7 +57,7 @@ class NetworkProcess:
         """Sends a message and returns the answer; ends the process at fatal errors."""
         try:
             self._send(message)
-            answer: Answer = self._connection.recv()
+            answer: Answer = self._channel.receive()
             if answer.error is not None:
                 raise answer.error
             return answer.value
@@ -87,7 +69,7 @@ class NetworkProcess:
 
     def _send(self, message: Setup | Call) -> None:
         try:
-            self._connection.send(message)
+            self._channel.send(message)
         except OSError:
             raise
         except Exception as error:  # pickle says so in several ways
@@ -96,25 +78,11 @@ class NetworkProcess:
     def _raise_ended(self) -> NoReturn:
         if not self.is_running:  # another thread was interrupted
             raise MeasurementFailed("the network has ended during the call")
-        self._await_end()
-        self._log.seek(0)
-        log = self._log.read().decode(errors="replace").strip()[-2000:]
-        how = how_ended(self._process.returncode)
+        why = self._channel.why_ended()
         self._end()
-        raise MeasurementFailed(f"the network's process {how}: {log or 'it printed nothing'}")
+        raise MeasurementFailed(f"the network's process {why}")
 
     def _end(self) -> None:
-        """Closes the connection, by which the process ends and all of the network with it."""
-        if not self.is_running:
-            return
-        self.is_running = False
-        self._connection.close()
-        self._await_end()
-        self._log.close()
-
-    def _await_end(self) -> None:
-        try:
-            self._process.wait(_ENDING_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        if self.is_running:
+            self.is_running = False
+            self._channel.close()

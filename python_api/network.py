@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pandas as pd
 
+from flightpath.clock import Clock
 from flightpath.commands import CommandFailed, how_ended
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.launcher import require_mininet
@@ -17,6 +18,7 @@ from flightpath.suggestions import did_you_mean
 from probes.preflight import TransferSpec
 from probes.transfers.iperf3 import Iperf3
 from python_api.calls import Setup
+from python_api.channels import GuestChannel, ProcessChannel
 from python_api.connection import NetworkProcess
 from python_api.frames import links_frame
 from results.records import Certificate, Measurement
@@ -45,7 +47,9 @@ class Network:
         policy: the controller's policy for paths of TCP and MPTCP (docs/steering.md); None: the shortest.
         congestion_control: algorithm of all hosts for which the topology names none; programs cannot choose another.
             None leaves the choice to the programs and this machine.
-        clock: only `real`; use `flightpath.run(…, clock="virtual")` if this machine is too slow.
+        clock: `virtual`: the network lives in a virtual-time kernel, whose clock stands still while programs compute and
+            between two calls. Figures then do not depend on this machine; nobody needs to be root.
+        seed: seed of all random numbers in virtual time: the same calls then give the same figures, to the last bit.
         **options: options of the topology, if it is a name or a class.
 
     Raises:
@@ -61,18 +65,17 @@ class Network:
         datapath: Literal["auto", "kernel", "user"] = "auto",
         policy: str | None = None,
         congestion_control: str | None = "cubic",
-        clock: Literal["real"] = "real",
+        clock: Literal["real", "virtual"] = "real",
+        seed: int = 1,
         **options: Any,
     ) -> None:
-        if clock != "real":
-            raise UsageError(
-                f"clock: {clock!r} is not possible for a network that waits for its user",
-                'measure a scenario: flightpath.run("mptcp_load", clock="virtual")',
-            )
+        if clock not in list(Clock):
+            raise UsageError(f"clock: {clock!r} is no clock", f"choose {' or '.join(map(repr, map(str, Clock)))}")
         require_mininet()
         from python_api.topology import prepared  # with Mininet
 
         self._setup = Setup(prepared(topology, options, congestion_control), emulator, datapath, policy)
+        self._clock, self._seed = Clock(clock), seed
         self._process: NetworkProcess | None = None
         self._addresses: Mapping[str, Sequence[str]] = {}
 
@@ -87,7 +90,8 @@ class Network:
         """
         if self._running():
             raise UsageError("the network has been started already")
-        self._process = NetworkProcess(self._setup)
+        channel = ProcessChannel() if self._clock is Clock.REAL else GuestChannel(self._seed)
+        self._process = NetworkProcess(self._setup, channel)
         self._addresses = self._process.addresses
         return self
 

@@ -1,7 +1,8 @@
 """The process that has the network of a `flightpath.Network`: `python -m python_api.network_process SOCKET`.
 
 SOCKET is the number of an open socket, over which the network's user calls. When the user's process ends, however it
-ends, the socket's far end is closed: then this process ends too, and the network with it.
+ends, the socket's far end is closed: then this process ends too, and the network with it. In a guest, which ends with
+the user's process by itself, SOCKET is `-`: calls come through the shared folder.
 """
 
 import os
@@ -14,8 +15,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import congestion
+from flightpath.calls import SHARED
 from flightpath.errors import FlightpathError
 from python_api.calls import STOP, Answer, Call, Setup
+from python_api.channels import HostChannel
 from python_api.served import ServedNetwork
 from topologies.sandbox import sandbox
 from topologies.testbed.testbed import Testbed
@@ -23,9 +26,7 @@ from topologies.testbed.testbed import Testbed
 
 def main(words: list[str]) -> int:
     """Serves calls until the last one, or until the user's process has ended."""
-    socket = int(words[0])
-    os.set_inheritable(socket, False)
-    connection = Connection(socket)
+    connection = HostChannel(Path(os.environ[SHARED])) if words[0] == "-" else _connection(int(words[0]))
     try:
         setup: Setup = connection.recv()
     except EOFError:
@@ -35,14 +36,21 @@ def main(words: list[str]) -> int:
         hosts = map(setup.topology.nodeInfo, setup.topology.hosts())
         for algorithm in {host["congestion_control"] for host in hosts} - {None}:
             congestion.ensure(algorithm)
-        return sandbox.run_inside(lambda: _serve(connection, setup), keep=[congestion.RECORDS])
+        keep = [congestion.RECORDS, *map(Path, filter(None, [os.environ.get(SHARED)]))]
+        return sandbox.run_inside(lambda: _serve(connection, setup), keep=keep)
     except FlightpathError as error:
         connection.send(Answer.failed(error))
         return error.exit_code
 
 
-def _serve(connection: Connection, setup: Setup) -> int:
-    threading.Thread(target=_end_with_user, args=(connection.fileno(),), daemon=True).start()
+def _connection(socket: int) -> Connection:
+    os.set_inheritable(socket, False)
+    return Connection(socket)
+
+
+def _serve(connection: Connection | HostChannel, setup: Setup) -> int:
+    if isinstance(connection, Connection):
+        threading.Thread(target=_end_with_user, args=(connection.fileno(),), daemon=True).start()
     try:
         with Testbed(setup.topology, emulator=setup.emulator, datapath=setup.datapath, policy=setup.policy) as testbed:
             network = ServedNetwork(testbed, Path(tempfile.gettempdir()))

@@ -144,6 +144,11 @@ class Guest(ABC):
         """Returns the error for what became of the guest, with why."""
         return MeasurementFailed(f"the {self.kind} {what}: {self.console()}")
 
+    @property
+    def pid(self) -> int:
+        """Process of the guest's kernel on this machine."""
+        return self._process.pid
+
     def has_booted(self) -> bool:
         """Returns whether it has begun with the command."""
         return (self.shared / "booted").exists()

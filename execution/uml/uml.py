@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from execution.guests.guest import Guest
-from execution.uml import pace
+from execution.uml.clock_controller import SOCKET, AtOnce, ClockController, RealPace
 from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
 from execution.uml.processors import idlest_first
@@ -53,6 +53,7 @@ class UserModeLinux:
         standstill_s: seconds of processor time for which a program may busy-wait, so that virtual time cannot advance.
         seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
             time the same command then does the same to the last bit. None: random numbers and date of this machine.
+        holds: programs may stop the clock (`clock_controller.HOLD`), until `clock.release()` of the guest.
         interactive: the command has this process's terminal, and virtual time passes no faster than real time.
         untrusted: programs of others run in it. With `seccomp=on`, which is faster, any program can read and write the
             kernel's memory, so it can become root in the guest (Linux, arch/um/kernel/skas/stub.c, "Known security
@@ -68,6 +69,7 @@ class UserModeLinux:
     processor: int | None = None
     standstill_s: float = STANDSTILL_S
     seed: int | None = None
+    holds: bool = False
     interactive: bool = False
     untrusted: bool = False
 
@@ -86,12 +88,18 @@ class UserModeLinux:
         """
         return self.guest(argv).run(time_limit_s)
 
-    def guest(self, argv: Sequence[str]) -> Guest:
+    def guest(self, argv: Sequence[str]) -> "UmlGuest":
         """Returns a guest that runs one command, to be entered."""
-        return _UmlGuest(self, argv)
+        return UmlGuest(self, argv)
 
 
-class _UmlGuest(Guest):
+class UmlGuest(Guest):
+    """A User-Mode Linux.
+
+    Attributes:
+        clock: in virtual time, its clock.
+    """
+
     kind = "virtual-time kernel"
     shared_in_guest = Path("/mnt/shared")
 
@@ -106,10 +114,12 @@ class _UmlGuest(Guest):
     def __enter__(self) -> Self:
         if self._machine.interactive:
             self._stack.callback(termios.tcsetattr, sys.stdin, termios.TCSAFLUSH, termios.tcgetattr(sys.stdin))
-            if self._machine.clock is Clock.VIRTUAL:
-                folder = os.open(self.shared, os.O_PATH)  # the path of a socket is short, and TMPDIR's may be long
-                self._stack.callback(os.close, folder)
-                self._stack.enter_context(pace.RealPace(Path(f"/proc/self/fd/{folder}"), self.has_booted))
+        if self._machine.clock is Clock.VIRTUAL:
+            folder = os.open(self.shared, os.O_PATH)  # the path of a socket is short, and TMPDIR's may be long
+            self._stack.callback(os.close, folder)
+            pace = RealPace(self.has_booted) if self._machine.interactive else AtOnce()
+            self.clock = ClockController(Path(f"/proc/self/fd/{folder}"), pace, holds=self._machine.holds)
+            self._stack.enter_context(self.clock)
         super().__enter__()
         processor = idlest_first()[0] if self._machine.processor is None else self._machine.processor
         with contextlib.suppress(OSError):  # it has ended already
@@ -190,8 +200,8 @@ class _UmlGuest(Guest):
         seeded = [f"time-travel-start={_SEEDED_START_NS}"] if self._machine.seed is not None else []
         if self._machine.interactive:
             # Keys are noticed at the next timer tick, so there are always ticks.
-            return [f"time-travel=ext:{pace.SOCKET}", "nohz=off", *seeded]
-        return ["time-travel=inf-cpu", *seeded]
+            return [f"time-travel=ext:{SOCKET}", "nohz=off", *seeded]
+        return [f"time-travel=ext:{SOCKET}", *seeded]
 
 
 def keeps_current_folder(remedy: str) -> bool:

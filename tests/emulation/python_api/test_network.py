@@ -176,38 +176,69 @@ def test_a_part_that_dies_is_named():
             net.ping("dtn1", "dtn2", count=1)
 
 
+@pytest.mark.starts_kernels
+def test_in_virtual_time_the_same_calls_give_the_same_figures_and_the_clock_stands_still_between_them():
+    runs = []
+    for pause_s in (0, 0.5):
+        with flightpath.Network("dtn_pair", link="bw=20 delay=5ms loss=1%", clock="virtual", seed=3) as net:
+            readings = []
+            for _ in range(2):
+                readings.append(float(net.run("dtn1", ["date", "+%s.%N"]).stdout))
+                time.sleep(pause_s)
+            goodput = net.iperf("dtn1", "dtn2", seconds=1)
+            with pytest.raises(MeasurementFailed, match="no end after 300 s"):
+                net.run("dtn1", ["sleep", "400"], timeout=300)
+            with pytest.raises(UsageError):
+                net.ping("dtn1", "dtn2", port=7)
+            runs.append((readings, goodput, net.certificate().verdict, net.links.to_csv()))
+    assert runs[0] == runs[1]
+    (first, second), _, verdict, _ = runs[0]
+    assert second - first < 0.01 and verdict is Verdict.FAITHFUL
+
+
 USER = """
     import sys, time, flightpath
-    net = flightpath.Network("dtn_pair", link="bw=50 delay=5ms").start()
+    net = flightpath.Network("dtn_pair", link="bw=50 delay=5ms", clock=sys.argv[1]).start()
     net.popen("dtn1", ["sleep", "4321"])
     print("started", flush=True)
     try:
-        net.run("dtn1", ["sleep", "1000"], timeout=1000)
+        net.run("dtn1", [sys.executable, "-c", "while True: pass # 1000"], timeout=1000)
     except KeyboardInterrupt:
         print("interrupted", repr(net), flush=True)
 """
 
 
-def started_by_a_user(folder: Path) -> tuple[subprocess.Popen, list[Process]]:
+def started_by_a_user(folder: Path, clock: str = "real") -> tuple[subprocess.Popen, list[Process]]:
     """A process of a user who has a network, and all processes below it."""
     script = folder / "user.py"
     script.write_text(textwrap.dedent(USER))
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     user = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        [sys.executable, str(script), clock],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
     assert user.stdout.readline() == "started\n"
 
     def is_running() -> bool:
-        return any("sleep 1000" in it.command_line for it in descendants(user.pid))
+        return clock == "virtual" or any("# 1000" in it.command_line for it in descendants(user.pid))
 
     wait_until(is_running, "the program in the host", 20)
     return user, descendants(user.pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_it_ends_with_its_users_process(tmp_path, number):
-    user, processes = started_by_a_user(tmp_path)
+@pytest.mark.parametrize(
+    ("number", "clock"),
+    [
+        (signal.SIGKILL, "real"),
+        (signal.SIGTERM, "real"),
+        pytest.param(signal.SIGKILL, "virtual", marks=pytest.mark.starts_kernels),
+    ],
+)
+def test_it_ends_with_its_users_process(tmp_path, number, clock):
+    user, processes = started_by_a_user(tmp_path, clock)
     assert len(processes) > 5
     user.send_signal(number)
     user.communicate(timeout=20)
