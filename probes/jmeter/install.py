@@ -25,11 +25,16 @@ CLASSES = "classes.jsa"
 """Name of the archive of parsed classes in an installation: with it Java starts in half the processor time."""
 _TIMEOUT_S = 900.0
 _MAIN = "org.apache.jmeter.NewDriver"
+_JAVAS_OWN_XSLT = "com.sun.org.apache.xalan.internal.xsltc.trax.TransformerFactoryImpl"
 _JAVA = (
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true"),
     # Without them Java copies all archived classes to another address, and asks the system before each compilation.
     *("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions"),
     *("-XX:ArchiveRelocationMode=0", "-XX:-UseDynamicNumberOfCompilerThreads"),
+    # What a start without a window pays for and does not use: management of the log, a look for a web server, and for
+    # the preferences that are written at the end a whole XSLT processor (Saxon) where Java's own does.
+    *("-Dlog4j2.disableJmx=true", "-Dlog4j2.isWebapp=false"),
+    f"-Djavax.xml.transform.TransformerFactory={_JAVAS_OWN_XSLT}",
 )
 """Options of Java that the archive needs, and those with which it starts fast."""
 # Debian keeps the machine's certificate authorities here, added ones too; other JDKs look elsewhere by default.
