@@ -1,11 +1,11 @@
 """Counters of links, per direction: bytes, drops, lateness; and which paths were used."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from flightpath.errors import MeasurementFailed
 from probes.counters.sampling import CounterLog
-from topologies.links.emulated_link import DROP_CAUSES
+from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink
 from topologies.links.spec import COUNTERS
 
 # The share of the bytes on a path that is used (MPTCP's second path carries far more than handshakes), and on one that
@@ -17,25 +17,22 @@ LATE_NS_LOG2 = 20
 """First bin of the lateness histogram that is over 1 ms: bins are powers of two, and 2^20 ns are 1.05 ms."""
 
 
-class CountedLink(Protocol):
-    """A link emulator with counters."""
-
-    def stats(self) -> Mapping[str, Any]:
-        """Returns the counters of each direction, under `directions`: `a_to_b` and `b_to_a`."""
-
-
-def read_counters(links: Mapping[str, CountedLink]) -> Mapping[str, float]:
+def read_counters(links: Mapping[str, EmulatedLink]) -> Mapping[str, float]:
     """Reads the bytes on the wire since the start: `NAME.a_to_b` and `NAME.b_to_a` for each link."""
     return {
         f"{name}.{direction}": float(counters["out_bytes"])
-        for name, link in links.items()
-        for direction, counters in link.stats()["directions"].items()
+        for name, directions in snapshot(links).items()
+        for direction, counters in directions.items()
     }
 
 
-def snapshot(links: Mapping[str, CountedLink]) -> Mapping[str, Mapping[str, Any]]:
+def snapshot(links: Mapping[str, EmulatedLink]) -> Mapping[str, Mapping[str, Any]]:
     """Returns all counters of each link, by direction, as they are now."""
-    return {name: link.stats()["directions"] for name, link in links.items()}
+    stats: dict[str, Mapping[str, Any]] = {}
+    for kind in {type(link): None for link in links.values()}:
+        names = [name for name, link in links.items() if type(link) is kind]
+        stats |= dict(zip(names, kind.stats_of([links[name] for name in names]), strict=True))
+    return {name: stats[name]["directions"] for name in links}
 
 
 def summary(

@@ -71,11 +71,13 @@ class _LinkMeasurement:
         probing_s = _JITTER_PROBING_S if any(way.spec.jitter_s for way in self._ways) else _PROBING_S
         count = max(_MIN_PROBES, min(_MAX_PROBES, round(probing_s / pause_s)))
         self._link.reset()
-        delays_ms = self._traffic.probe(count, pause_s)
-        return [self._delay(way, delays_ms[way.direction], pause_s, count) for way in self._ways]
+        delays_ms, stats = self._traffic.probe(count, pause_s), self._link.stats()["directions"]
+        return [self._delay(way, delays_ms[way.direction], stats[way.direction], pause_s, count) for way in self._ways]
 
-    def _delay(self, way: OneWay, delays_ms: list[float], pause_s: float, count: int) -> LinkCalibration:
-        spec, stats = way.spec, self._stats(way)
+    def _delay(
+        self, way: OneWay, delays_ms: list[float], stats: dict[str, Any], pause_s: float, count: int
+    ) -> LinkCalibration:
+        spec = way.spec
         may_lose_all = spec.trace is not None or spec.burst_loss is not None or spec.loss**count > 1e-6
         if not delays_ms and not may_lose_all:
             direction = way.direction.replace("_", " ")

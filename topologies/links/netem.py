@@ -13,6 +13,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -115,12 +116,18 @@ class NetemLink(EmulatedLink):
 
         A queued GSO packet counts as one packet; its dropped segments are counted once the queue is empty.
         """
-        self.check()
-        with self._lock:
-            reading = self._read()
-            counters = {way: reading.direction(self._stages[way], self._lost[way]) for way in DIRECTIONS}
-            specs = {way: self._spec_in_force(way) for way in DIRECTIONS}
-        return {"name": self.name, "directions": {way: {**counters[way], "spec": specs[way]} for way in DIRECTIONS}}
+        return self.stats_of([self])[0]
+
+    @classmethod
+    @override
+    def stats_of(cls, links: Sequence[Self]) -> list[dict[str, Any]]:
+        for link in links:
+            link.check()
+        with ExitStack() as held:
+            for link in sorted(links, key=lambda link: link.name):  # in one order, lest two readers wait for each other
+                held.enter_context(link._lock)
+            reading = cls._read(*links)
+            return [link._counters(reading) for link in links]
 
     @override
     def check(self) -> None:
@@ -185,9 +192,9 @@ class NetemLink(EmulatedLink):
         near, rate, landing, far = self._names
         with self._lock:
             _set_state("down", rate, landing)
-            before = self._read()
+            before = self._read(self)
             _set_state("down", near, far)
-            after = self._read()
+            after = self._read(self)
             for way, stages in self._stages.items():
                 self._lost[way] = lost_at_down(stages, self._lost[way], before, after)
             self._is_down = True
@@ -197,8 +204,17 @@ class NetemLink(EmulatedLink):
             _set_state("up", *self._names)
             self._is_down = False
 
-    def _read(self) -> Reading:
-        return Reading.take(self._names, [stages.gate for stages in self._stages.values()])
+    @staticmethod
+    def _read(*links: "NetemLink") -> Reading:
+        gates = [stages.gate for link in links for stages in link._stages.values()]
+        return Reading.take([name for link in links for name in link._names], gates)
+
+    def _counters(self, reading: Reading) -> dict[str, Any]:
+        counters = {
+            way: {**reading.direction(self._stages[way], self._lost[way]), "spec": self._spec_in_force(way)}
+            for way in DIRECTIONS
+        }
+        return {"name": self.name, "directions": counters}
 
     def _spec_in_force(self, way: Direction) -> dict[str, Any]:
         spec, facts = self._in_force[way], {"queue": self._kinds[way], "seed": self._seeds[way]}
