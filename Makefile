@@ -91,7 +91,7 @@ virtual-if-possible: setup-real uml-packages
 	@$(PYTHON) -m execution uml-kernel || { [ $$? -eq 3 ] && echo "Experiments will use the real clock." >&2; }
 
 virtual: setup ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
-	@$(PYTHON) -m execution run $(VIRTUAL_OPTIONS) -- $(CMD)
+	@$(PYTHON) -m execution.virtual $(VIRTUAL_OPTIONS) -- $(CMD)
 
 # Their names in version 0.1.0.
 lab-kernel: uml-kernel

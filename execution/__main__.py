@@ -1,7 +1,6 @@
 """The command `flightpath machines`: kernels for measurements, and commands in them."""
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Sequence
@@ -9,10 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from execution.uml import kernel
-from execution.uml.inspection import STANDSTILL_S
-from flightpath.clock import Clock
 from flightpath.command_line import run_command, sigterm_as_interrupt
-from flightpath.errors import UsageError
 from flightpath.progress import LiveLine, minutes_and_seconds
 
 _UML_KERNEL = """\
@@ -24,28 +20,12 @@ $FLIGHTPATH_CACHE/uml); if there is one with the present configuration, nothing 
 minutes of processor time; the next one continues it if it is interrupted.
 """
 
-_RUN = """\
-Runs a command in the virtual-time kernel. Computing takes no virtual time, so a slow or busy machine gives the same
-figures as a fast one. It needs no root.
-
-The command sees all files of this machine and runs as root of the guest. What it writes is kept in the current folder
-and in the folder of --results; elsewhere it vanishes with the guest. Standard input is read to its end first. The guest
-has one processor and no network to the outside. For example:
-
-  flightpath machines run -- flightpath run mptcp_load
-  flightpath machines run --interactive -- mn --custom topologies/mn.py --topo dtn_pair
-
-A program that waits for a moment by reading the clock in a loop stops virtual time, and is named after a minute. BPF
-congestion controls cannot be loaded; the kernel's own are there. Processor time means nothing in virtual time.
-"""
-
 _VM_KERNEL = "Downloads the distribution's kernel package and unpacks it in build/kernels. Nothing is installed."
 _VM = """\
 Runs a command in a VM (QEMU, with KVM if it works) that boots a stock kernel. What it writes vanishes with the VM,
 except in the folder of --results. Standard input is read to its end first.
 """
 
-_TIME_LIMIT_S = 3600
 _ESTIMATED_FROM = 0.12
 """Fraction of a build from which its duration is estimated: by then it compiles."""
 
@@ -54,13 +34,18 @@ _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machines") -> int:
     """Runs a command and returns its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["run"]:  # its name in version 0.1.0
+        from execution import virtual
+
+        print("note: `flightpath machines run` is `flightpath virtual` now", file=sys.stderr)
+        return virtual.main(words[1:])
     parser = argparse.ArgumentParser(prog=prog, description="Kernels on which experiments run.")
     commands = parser.add_subparsers(metavar="COMMAND")
     _add_uml_kernel(commands)
-    _add_run(commands)
     _add_vm_kernel(commands)
     _add_vm(commands)
-    return run_command(parser, arguments)
+    return run_command(parser, words)
 
 
 def _add_uml_kernel(commands: _Commands) -> None:
@@ -74,43 +59,6 @@ def _add_uml_kernel(commands: _Commands) -> None:
     build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
     build.add_argument("--jobs", type=int, metavar="N", help="compilers at once (by default one per processor)")
     build.set_defaults(run_command=_build)
-
-
-def _add_run(commands: _Commands) -> None:
-    run = commands.add_parser(
-        "run",
-        help="run a command in the virtual-time kernel",
-        description=_RUN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    run.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
-    run.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
-    run.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help=f"on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
-    )
-    run.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="of all random numbers; a seeded guest also starts on 2026-01-01, and repeats itself to the last bit",
-    )
-    run.add_argument(
-        "--interactive",
-        action="store_true",
-        help="give the command this terminal, and let virtual time pass no faster than real time",
-    )
-    run.add_argument(
-        "--standstill-limit",
-        type=float,
-        default=STANDSTILL_S,
-        metavar="SECONDS",
-        help="of processor time, for which a program may compute while virtual time stands still (default %(default)g)",
-    )
-    _add_command(run)
-    run.set_defaults(run_command=_run)
 
 
 def _add_vm_kernel(commands: _Commands) -> None:
@@ -144,27 +92,6 @@ def _build(options: argparse.Namespace) -> None:
 
         built = kernel.build(progress, source=options.source, jobs=options.jobs)
     print(f"virtual-time kernel: Linux {built.version} in {built.image}", file=sys.stderr)
-
-
-def _run(options: argparse.Namespace) -> int:
-    if options.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("--interactive needs a terminal")
-    # Not earlier: the image builds the kernel without the floors below.
-    from execution.uml.uml import UserModeLinux, keeps_current_folder
-
-    _begin(options)
-    machine = UserModeLinux(
-        kernel.find(),
-        options.clock,
-        options.memory,
-        writable=options.results,
-        keeps_folder=keeps_current_folder("--results names a folder"),
-        standstill_s=options.standstill_limit,
-        seed=options.seed,
-        interactive=options.interactive,
-    )
-    limit_s = math.inf if options.interactive else _TIME_LIMIT_S
-    return machine.run(options.command, time_limit_s=limit_s if options.time_limit is None else options.time_limit)
 
 
 def _fetch(_options: argparse.Namespace) -> None:

@@ -44,7 +44,8 @@ COMMANDS = {
     "lab": Command("labs.__main__", "teaching labs: start one, and let your work be checked"),
     "cluster": Command("execution.cluster.__main__", "measure on many machines: make a key, run the parts"),
     "worker": Command("execution.cluster.__main__", "measure cells on this machine for a cluster", ("worker",)),
-    "machines": Command("execution.__main__", "run a command in virtual time or in a VM"),
+    "virtual": Command("execution.virtual", "run any command on a clock that repeats itself"),
+    "machines": Command("execution.__main__", "build the virtual-time kernel, run a command in a VM"),
     "completion": Command("flightpath.completion", "print what makes bash or zsh complete this command's words"),
 }
 

@@ -47,8 +47,8 @@ class Network:
         policy: the controller's policy for paths of TCP and MPTCP (docs/steering.md); None: the shortest.
         congestion_control: algorithm of all hosts for which the topology names none; programs cannot choose another.
             None leaves the choice to the programs and this machine.
-        clock: `virtual`: the network lives in a virtual-time kernel, whose clock stands still while programs compute and
-            between two calls. Figures then do not depend on this machine; nobody needs to be root.
+        clock: `virtual`: the network lives in a virtual-time kernel, whose clock stands still while programs compute
+            and between two calls. Figures then do not depend on this machine; nobody needs to be root.
         seed: seed of all random numbers in virtual time: the same calls then give the same figures, to the last bit.
         **options: options of the topology, if it is a name or a class.
 

@@ -44,9 +44,9 @@ def _duration(option: str, what: str, quick: str, full: str | None = None, least
     return Setting(option, what, quick, full, f"{option.removeprefix('--').replace('-', '_')}_s", "TIME", read)
 
 
-_THREADS = Setting("--threads", "maximum number of students", 500, 4000, metavar="N", read=at_least("--threads", 1))
+_THREADS = Setting("--threads", "maximum number of students", 250, 4000, metavar="N", read=at_least("--threads", 1))
 _LONGEST_RAMP = _duration(
-    "--longest-ramp", "maximum ramp-up time; lower loads have fewer students", "20s", "160s", 0.001
+    "--longest-ramp", "maximum ramp-up time; lower loads have fewer students", "10s", "160s", 0.001
 )
 
 
@@ -60,7 +60,7 @@ class MptcpLoad(Scenario):
 
     The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper with the
     measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
-    three repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
+    two repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
 
     Most options take several values, for a study of what matters: the figures `study_…` show it for each of them.
 
@@ -90,7 +90,7 @@ class MptcpLoad(Scenario):
         "idle_cpu",
     )
     programs = ("nginx", "mptcpize")
-    repeats = (3, 3)
+    repeats = (2, 3)
     starting_s = 8.0
     axes = (
         Axis("protocol", ("tcp", "mptcp")),

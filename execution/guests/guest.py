@@ -1,7 +1,7 @@
 """A command in a guest kernel that runs as a process of this machine, and the folder that both share.
 
 The folder holds the script `command`, its input (`stdin`), what it prints (`stdout`, `stderr`), the empty file
-`booted`, and `status`, the exit code.
+`booted`, `status`, the exit code, and perhaps `uptimes`, of the guest before and after the command.
 """
 
 import contextlib
@@ -39,6 +39,7 @@ class Guest(ABC):
         kind: what messages call it.
         shared: the folder.
         shared_in_guest: its path in the guest; None: the same.
+        command_s: how long the command took on the guest's clock, if the guest says so.
     """
 
     kind: str
@@ -48,7 +49,7 @@ class Guest(ABC):
         self, argv: Sequence[str], environment: Mapping[str, str], boot_limit_s: float, *, interactive: bool = False
     ) -> None:
         self._boot_limit_s, self._interactive = boot_limit_s, interactive
-        self._stack = contextlib.ExitStack()
+        self._stack, self.command_s = contextlib.ExitStack(), 0.0
         self.shared = self._stack.enter_context(shared_folder())
         shared = str(self.shared_in_guest or self.shared)
         (self.shared / "stdin").touch()
@@ -127,6 +128,7 @@ class Guest(ABC):
         """
         has_ended, status = self._process.poll() is not None, self.shared / "status"
         if status.exists():
+            self.command_s = _lasted_s(self.shared / "uptimes")
             return _exit_code(status.read_text(encoding="ascii", errors="replace"))
         if has_ended:
             raise self.failure("has ended before the command")
@@ -169,6 +171,15 @@ def _exit_code(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}\s*", text):
         raise MeasurementFailed(f"the guest tells no exit code: {text[:40]!r}")
     return int(text)
+
+
+def _lasted_s(uptimes: Path) -> float:
+    """Returns the time between two readings of /proc/uptime."""
+    try:
+        began, ended = map(float, uptimes.read_text(encoding="ascii", errors="replace").split())
+        return ended - began
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _pass_on(source: BinaryIO, target: BinaryIO) -> None:

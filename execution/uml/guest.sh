@@ -30,6 +30,8 @@ mkdir -p dev/shm dev/pts dev/net
 mount -t tmpfs -o mode=1777 shm dev/shm
 mount -t devpts -o ptmxmode=0666 pts dev/pts
 ln -sf pts/ptmx dev/ptmx
+ln -sfn /proc/self/fd dev/fd
+for number in 0:stdin 1:stdout 2:stderr; do ln -sf "/proc/self/fd/${number%:*}" "dev/${number#*:}"; done
 [ -e dev/net/tun ] || mknod dev/net/tun c 10 200
 chmod 0666 dev/net/tun
 mkdir -p ./mnt/shared && mount -t hostfs none ./mnt/shared -o /proc/self/cwd
@@ -51,11 +53,14 @@ export TERMINAL
 unset LIBMOUNT_FORCE_MOUNT2
 exec chroot . /bin/sh -c 'exec > /mnt/shared/stdout 2> /mnt/shared/stderr < /mnt/shared/stdin
 : > /mnt/shared/booted
+read -r began _ < /proc/uptime
 if [ -n "$TERMINAL" ]; then
     setsid --ctty --wait sh /mnt/shared/command < /dev/tty0 > /dev/tty0 2>&1
 else
     sh /mnt/shared/command
 fi
 echo $? > /mnt/shared/status.part
+read -r ended _ < /proc/uptime
+echo "$began $ended" > /mnt/shared/uptimes
 mv /mnt/shared/status.part /mnt/shared/status
 poweroff -f > /dev/null 2>&1'

@@ -54,6 +54,8 @@ class UserModeLinux:
         seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
             time the same command then does the same to the last bit. None: random numbers and date of this machine.
         holds: programs may stop the clock (`clock_controller.HOLD`), until `clock.release()` of the guest.
+        jitter_ns: each system call takes up to so long, at random, so that programs and threads take turns otherwise.
+        clock_reading_ns: so long takes each reading of the clock; 0: some ns.
         interactive: the command has this process's terminal, and virtual time passes no faster than real time.
         untrusted: programs of others run in it. With `seccomp=on`, which is faster, any program can read and write the
             kernel's memory, so it can become root in the guest (Linux, arch/um/kernel/skas/stub.c, "Known security
@@ -70,6 +72,8 @@ class UserModeLinux:
     standstill_s: float = STANDSTILL_S
     seed: int | None = None
     holds: bool = False
+    jitter_ns: int = 0
+    clock_reading_ns: int = 0
     interactive: bool = False
     untrusted: bool = False
 
@@ -151,6 +155,8 @@ class UmlGuest(Guest):
             *("con=null", "con0=fd:0,fd:1", "loglevel=0" if machine.interactive else "quiet"),
             f"seccomp={'off' if machine.untrusted else 'on'}",
             *self._clock_arguments(),
+            *([f"syscall-jitter={machine.jitter_ns}"] if machine.jitter_ns else []),
+            *([f"clock-reading={machine.clock_reading_ns}"] if machine.clock_reading_ns else []),
         ]
         (self.shared / "variables").write_text("TERMINAL=yes\n" if machine.interactive else "")
         self._share_writable_folders()

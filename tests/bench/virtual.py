@@ -15,7 +15,7 @@ from tests.support.busy_machine import busy_machine
 from topologies.sandbox.sandbox import TEMPORARY
 
 SECTION = "virtual time"
-_IN_UML = (sys.executable, "-m", "execution", "run", "--seed", "1", "--")
+_IN_UML = (sys.executable, "-m", "execution.virtual", "--seed", "1", "--")
 _FLOWS = {
     "10 Gb/s x 30 ms": ("10Gbit,15ms,1bdp", "1", "4", "1500"),
     "100 Gb/s x 10 ms": ("100Gbit,5ms,1bdp", "1", "1", "1500"),

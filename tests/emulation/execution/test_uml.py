@@ -27,7 +27,7 @@ from tests.support.uml import require_uml_kernel, shared_folder, uml_kernels, un
 
 pytestmark = pytest.mark.starts_kernels
 
-RUN = [sys.executable, "-m", "execution", "run"]
+RUN = [sys.executable, "-m", "execution.virtual"]
 NETWORK = """
 ip link add left type veth peer name right
 unshare -n sleep infinity & peer=$!
@@ -58,7 +58,9 @@ def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_pat
     script = 'cat > made; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; id -u >&2; exit 7'
     words = ("sh", "-c", script, "sh", "it's \udcff two", str(results), str(elsewhere))
     done = run(*words, options=("--results", str(results)), cwd=here, typed="typed\n" * 100_000)
-    assert (done.returncode, done.stdout, done.stderr) == (7, "it's \udcff two\n", "0\n")
+    assert (done.returncode, done.stdout) == (7, "it's \udcff two\n")
+    said = r"0\nvirtual time: [\d.]+ s, in [\d.]+ s; seed 1\nexit code 7; again: flightpath virtual --seed 1 -- sh -c "
+    assert re.match(said, done.stderr), done.stderr
     assert (results / "kept").read_bytes() == b"it's \xff two\n"
     assert (here / "made").read_text() == "typed\n" * 100_000
     assert not elsewhere.exists(), "what the command wrote there was to be gone with the virtual-time kernel"
@@ -82,14 +84,30 @@ def test_the_clock_is_read_in_order_and_without_a_system_call():
     assert steps.count(8) > 180, "a reading that needs a system call takes 256 ns"
 
 
-def test_a_seeded_lab_draws_the_same_numbers_each_time():
-    draw = ("sh", "-c", "date -u +%F; head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid")
-    first, again, other, unseeded = (
-        run(*draw, options=seed).stdout.splitlines() for seed in (("--seed", "1"), ("--seed", "1"), ("--seed", "2"), ())
+def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_fail(tmp_path):
+    draw = (
+        'date -u +%F; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo "$n"; exit $((n % 2))'
     )
-    assert first == again
-    assert first[0] == other[0] == "2026-01-01" != unseeded[0]
-    assert len({first[1], other[1], unseeded[1]}) == 3
+    options = ("--seeds", "1-8", "--same", "--results", str(tmp_path))
+    done = run("sh", "-c", draw, options=options, cwd=tmp_path)
+    assert done.returncode == 1 and not (tmp_path / "number").exists()
+    tally, failed = re.match(r"8 seeds: (\d) passed, (\d) failed", done.stdout), sorted(tmp_path.glob("seed-*.log"))
+    assert tally and int(tally[1]) + int(tally[2]) == 8 and 0 < int(tally[2]) == len(failed) < 8, done.stdout
+    assert "x exit code 1: " in done.stdout and f"again: flightpath virtual --seed {failed[0].stem[5:]} " in done.stdout
+    again = run("sh", "-c", draw, options=("--seed", failed[0].stem[5:], "--discard"), cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (1, failed[0].read_text()) and again.stdout.startswith("2026-01-01")
+    assert len({file.read_text() for file in failed}) == len(failed)
+
+
+@pytest.mark.parametrize(
+    ("options", "finds"), [((), False), (("--jitter", "50us"), True), (("--clock-reading", "1us"), False)]
+)
+def test_a_lost_wake_up_is_found_with_jitter_only(tmp_path, options, finds):
+    compiled = tmp_path / "race"
+    subprocess.run(["cc", "-pthread", "-o", compiled, Path(__file__).with_name("lost_wake_up.c")], check=True)
+    done = run(str(compiled), options=("--seeds", "1-12", *options), cwd=tmp_path)
+    assert (done.returncode == 1) is finds, done.stdout
+    assert ("x exit code 9: the wake-up was lost" in done.stdout) is finds
 
 
 def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
@@ -98,7 +116,7 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
     for floor in (file.parent.name for file in PROJECT.glob("*/__init__.py")):
         shutil.copytree(PROJECT / floor, elsewhere / floor, ignore=leave_out)
     draw = ("sh", "-c", "head -c 16 /dev/urandom | od -An -tx1")
-    argv = [*python_module("execution", "run", "--seed", "1", "--"), *draw]
+    argv = [*python_module("execution.virtual", "--seed", "1", "--"), *draw]
     argv[1] = f"PYTHONPATH={elsewhere}"
     done = subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

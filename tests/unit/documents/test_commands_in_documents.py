@@ -104,7 +104,7 @@ def test_each_feature_is_proven_by_a_test_that_make_test_runs():
     """The table in CONTRIBUTING.md names every command, experiment and network, and tests that are there."""
     rows = re.findall(r"^\| (.*) \| `(\S+\.py)::(\w+)` \|$", (PROJECT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     features = set(re.findall(r"`([\w-]+)", " ".join(feature for feature, _, _ in rows)))
-    sends_no_packet = {"completion"}
+    sends_no_packet = {"completion", "machines"}
     assert {*cli.COMMANDS, *catalogue.names(), *networks.names()} - features == sends_no_packet
     for _, file, test in rows:
         tree = ast.parse((PROJECT / "tests/emulation" / file).read_text())

@@ -1,0 +1,180 @@
+"""The command `flightpath virtual`: any command on a clock that repeats itself."""
+
+import argparse
+import math
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from execution.guests import standard_input
+from execution.seeds import SeedSearch, summary
+from execution.uml import kernel
+from execution.uml.inspection import STANDSTILL_S
+from execution.uml.uml import UserModeLinux, keeps_current_folder
+from flightpath.clock import Clock
+from flightpath.command_line import check_jobs, run_command, sigterm_as_interrupt
+from flightpath.errors import UsageError
+from flightpath.units import parse_duration
+
+_DESCRIPTION = """\
+Runs any command, or a whole test suite, in the virtual-time kernel: a real Linux on whose clock computing takes no time
+and sleeping costs none. The same command with the same seed does the same on every machine, to the last bit, however
+busy it is. A test that fails once in a hundred nights has a number here, and fails whenever one asks.
+
+  flightpath virtual -- pytest tests/test_network.py     once, with seed 1
+  flightpath virtual --seeds 1-200 -- ./simult_flows.sh  200 seeds: which fail, and how
+  flightpath virtual --seed 37 -- ./simult_flows.sh      one of them again
+  flightpath virtual --seed 37 --same -- ./suite.sh      is a seed really the same each time?
+  flightpath virtual --seeds 1-1000 --jitter 50us -- ./race   threads and programs in other orders
+
+It needs no root. The command sees all files of this machine and runs as root of the guest, which has one processor and
+no network to the outside. What it writes is kept in the current folder (unless --discard) and in the folder of
+--results; elsewhere, as in /tmp, it vanishes. Standard input is read to its end first. The exit code is the command's.
+
+A program that waits by reading the clock in a loop gets on slowly: --clock-reading 1us helps. One that waits without
+any system call stops the clock, and is named after a minute. BPF programs cannot be compiled in this kernel.
+"""
+
+_TIME_LIMIT_S = 3600
+_MOST_SEEDS, _LONGEST_NS = 1_000_000, 10**9
+_NONE = "0"
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual") -> int:
+    """Runs the command and returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--seed", type=int, default=1, metavar="N", help="of all random numbers (default 1)")
+    which.add_argument("--seeds", metavar="A-B", help="run once with each, and tell which fail")
+    parser.add_argument("--jobs", type=int, metavar="N", help="seeds at once (default: one per processor)")
+    parser.add_argument("--same", action="store_true", help="run twice with each seed, and tell what differs first")
+    parser.add_argument(
+        "--jitter",
+        default=_NONE,
+        metavar="TIME",
+        help="each system call takes up to so long, from the seed, as 50us",
+    )
+    parser.add_argument(
+        "--clock-reading",
+        default=_NONE,
+        metavar="TIME",
+        help="reading the clock takes so long, as 1us (by default some ns)",
+    )
+    parser.add_argument("--discard", action="store_true", help="keep nothing that it writes in the current folder")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+    parser.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
+    parser.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
+    )
+    parser.add_argument(
+        "--interactive",
+        action="store_true",
+        help="give the command this terminal, and let virtual time pass no faster than real time",
+    )
+    parser.add_argument(
+        "--standstill-limit",
+        type=float,
+        default=STANDSTILL_S,
+        metavar="SECONDS",
+        help="of processor time, for which a program may compute while virtual time stands still (default %(default)g)",
+    )
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
+    parser.set_defaults(run_command=_run)
+    return run_command(parser, arguments)
+
+
+def _run(options: argparse.Namespace) -> int:
+    check_jobs(options.jobs)
+    several = options.seeds is not None or options.same
+    jitter_ns, clock_reading_ns = (
+        _nanoseconds(text, option)
+        for text, option in ((options.jitter, "--jitter"), (options.clock_reading, "--clock-reading"))
+    )
+    _refuse_combinations(options, several)
+    sigterm_as_interrupt()
+    if options.results:
+        options.results.mkdir(parents=True, exist_ok=True)
+    machine = UserModeLinux(
+        kernel.find(),
+        options.clock,
+        options.memory,
+        writable=None if several else options.results,
+        keeps_folder=not several and not options.discard and keeps_current_folder("--results names a folder"),
+        standstill_s=options.standstill_limit,
+        seed=options.seed,
+        jitter_ns=jitter_ns,
+        clock_reading_ns=clock_reading_ns,
+        interactive=options.interactive,
+    )
+    limit_s = math.inf if options.interactive else _TIME_LIMIT_S
+    limit_s = limit_s if options.time_limit is None else options.time_limit
+    if several:
+        return _run_several(machine, options, limit_s)
+    began_s, guest = time.monotonic(), machine.guest(options.command)
+    code = guest.run(limit_s)
+    if options.clock is Clock.VIRTUAL and not options.interactive:
+        took_s = time.monotonic() - began_s
+        print(f"virtual time: {guest.command_s:.2f} s, in {took_s:.1f} s; seed {options.seed}", file=sys.stderr)
+        if code:
+            print(f"exit code {code}; again: {_again(options, options.seed)}", file=sys.stderr)
+    return code
+
+
+def _refuse_combinations(options: argparse.Namespace, several: bool) -> None:
+    if options.interactive and several:
+        raise UsageError("--interactive is for one run", "leave out --seeds and --same")
+    if options.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--interactive needs a terminal")
+    if options.clock is Clock.REAL and (several or {options.jitter, options.clock_reading} != {_NONE}):
+        raise UsageError("--seeds, --same, --jitter and --clock-reading are for the virtual clock")
+    if options.jobs is not None and not several:
+        raise UsageError("--jobs is for several runs", "add --seeds, for example --seeds 1-100")
+
+
+def _run_several(machine: UserModeLinux, options: argparse.Namespace, limit_s: float) -> int:
+    wanted = _seeds(options.seeds or str(options.seed))
+    with TemporaryDirectory() as scratch:
+        given = Path(scratch) / "stdin"
+        given.touch()
+        standard_input.copy_to(given)
+        search = SeedSearch(machine, options.command, given, limit_s, options.results)
+        outcomes = search.run(wanted, options.jobs or os.cpu_count() or 1, twice=options.same)
+    print(summary(outcomes, lambda seed: _again(options, seed)))
+    return int(any(outcome.failure for outcome in outcomes))
+
+
+def _again(options: argparse.Namespace, seed: int) -> str:
+    words = ["flightpath", "virtual", "--seed", str(seed)]
+    words += ["--jitter", options.jitter] if options.jitter != _NONE else []
+    words += ["--clock-reading", options.clock_reading] if options.clock_reading != _NONE else []
+    return shlex.join([*words, "--", *options.command])
+
+
+def _seeds(text: str) -> range:
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    if not 0 <= last - first < _MOST_SEEDS:
+        raise UsageError(f"--seeds: {text!r} is no range of seeds", "accepted form: 1-200")
+    return range(first, last + 1)
+
+
+def _nanoseconds(text: str, option: str) -> int:
+    ns = round(parse_duration(text, option) * 1e9)
+    if ns > _LONGEST_NS:
+        raise UsageError(f"{option}: {text} is more than a second", "choose some microseconds, as 50us")
+    return ns
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What is said of many seeds, and which options are refused."""
+
+import pytest
+
+from execution import virtual
+from execution.seeds import Outcome, _first_difference, _telling_line, summary
+
+
+def outcome(seed: int, failure: str = "") -> Outcome:
+    return Outcome(seed, 1 if failure else 0, b"", failure, 90.0)
+
+
+def test_failures_that_differ_in_numbers_only_are_one_kind_the_most_frequent_first():
+    failures = {2: "exit code 1: timeout after 11921 ms", 9: "exit code 2: panic", 4: "exit code 1: timeout after 7 ms"}
+    text = summary([outcome(seed, failures.get(seed, "")) for seed in range(1, 11)], "again {}".format)
+    assert text.splitlines() == [
+        "10 seeds: 7 passed, 3 failed (15:00 of virtual time)",
+        "",
+        "2 x exit code 1: timeout after 11921 ms",
+        "    seeds 2, 4",
+        "    again: again 2",
+        "",
+        "1 x exit code 2: panic",
+        "    seed 9",
+        "    again: again 9",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [(b"ok 1\nnot ok 2 - join\n# done\n\n", "not ok 2 - join"), (b"a\nb\n", "b"), (b" \n", "no output")],
+)
+def test_the_line_that_speaks_of_a_failure_is_shown(output, line):
+    assert _telling_line(output) == line
+
+
+def test_the_first_line_that_differs_is_shown():
+    assert _first_difference(b"a\nb\nc", b"a\nx\ny") == "'b' and 'x'"
+    assert _first_difference(b"a", b"a\nb") == "'(nothing)' and 'b'"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--seeds", "9-1"], "no range of seeds"),
+        (["--seeds", "x"], "no range of seeds"),
+        (["--jitter", "50"], "--jitter"),
+        (["--jitter", "2s"], "more than a second"),
+        (["--jobs", "2"], "add --seeds"),
+        (["--jobs", "0", "--same"], "--jobs"),
+        (["--clock", "real", "--same"], "for the virtual clock"),
+        (["--interactive"], "needs a terminal"),
+        (["--interactive", "--seeds", "1-2"], "for one run"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_guest_starts(capsys, options, said):
+    assert virtual.main([*options, "--", "true"]) == 2
+    assert said in capsys.readouterr().err
