@@ -72,7 +72,7 @@ jmeter: | environment
 database: | environment
 	@$(PYTHON) -m services.postgres_cluster
 
-mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 9 minutes)
+mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 4 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
 reproduce: setup ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
