@@ -28,6 +28,7 @@ from topologies.testbed.controller import FlightpathController, describe
 from topologies.testbed.network import EmulatedNetwork
 from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 
+_PING_BYTES = 98  # as ping(8) makes it, with all headers
 _CALIBRATION_PINGS = 10
 # ping waits for up to 10 ms in a busy loop, which would stop a virtual clock.
 _PING_PAUSE_S = {Clock.REAL: "0.01", Clock.VIRTUAL: "0.4"}
@@ -180,7 +181,7 @@ class Testbed:
             b.name,
             port,
             statistics.median(rtts),
-            expected_rtt_ms=sum(spec.delay_s for spec in specs) * 1e3,
+            expected_rtt_ms=sum(spec.delay_s + spec.serialisation_s(_PING_BYTES) for spec in specs) * 1e3,
             rtt_uncertainty_ms=sum(JITTERS * spec.jitter_s for spec in specs) * 1e3,
             is_judged=all(spec.trace is None for spec in specs),
         )
