@@ -102,9 +102,7 @@ def test_the_coarse_clock_is_exact_and_programs_that_call_without_end_cannot_sto
 
 
 def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_fail(tmp_path):
-    draw = (
-        'date -u +%F; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo "$n"; exit $((n % 2))'
-    )
+    draw = 'date -u +%F; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo "$n"; exit $((n % 2))'
     options = ("--seeds", "1-8", "--same", "--results", str(tmp_path))
     done = run("sh", "-c", draw, options=options, cwd=tmp_path)
     assert done.returncode == 1 and not (tmp_path / "number").exists()
