@@ -17,11 +17,13 @@ from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from probes.preflight.records import SocketFacts
 from probes.preflight.spec import Direction, TransferSpec
-from probes.preflight.ssh import host_keys, sockets
+from probes.preflight.ssh import host_keys, sockets, steady_clock
 from probes.preflight.ssh.login import Ask, Credential, Login
 from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
+
+steady_clock.use()
 
 TRANSPORT_ERRORS = (OSError, EOFError, SSHException, SFTPError, UnicodeError)
 """Exceptions of paramiko if the far end refuses something or answers nonsense, or the connection breaks."""

@@ -1,0 +1,39 @@
+"""A log-in while somebody sets the time of day."""
+
+import itertools
+import socket
+import threading
+import time
+
+import paramiko
+import pytest
+
+from probes.preflight.ssh import session
+
+
+class Server(paramiko.ServerInterface):
+    def check_auth_password(self, username, password):
+        time.sleep(0.3)
+        return paramiko.AUTH_SUCCESSFUL
+
+
+@pytest.mark.parametrize("step_s", [3600, -3600])
+def test_a_time_of_day_that_is_set_neither_ends_nor_prolongs_a_log_in(monkeypatch, step_s):
+    assert session.TRANSPORT_ERRORS  # this module gives paramiko its clock
+    ours, theirs = socket.socketpair()
+    server, client = paramiko.Transport(theirs), paramiko.Transport(ours)
+    server.add_server_key(paramiko.RSAKey.generate(2048))
+    times = itertools.count(time.time(), step_s)
+    monkeypatch.setattr(time, "time", lambda: next(times))
+    try:
+        server.start_server(threading.Event(), Server())
+        client.start_client(timeout=30)
+        client.auth_timeout = 30
+        client.auth_password("student", "code")
+        assert client.is_authenticated()
+        client.auth_timeout = 0.1
+        with pytest.raises(paramiko.AuthenticationException):
+            client.auth_password("student", "code")
+    finally:
+        client.close()
+        server.close()
