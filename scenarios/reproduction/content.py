@@ -17,6 +17,9 @@ _NOTHING = "-"
 _NOT_MEASURED = "not measured"
 
 
+_OUR_PARTS = ("dtn_multihomed",)
+
+
 @dataclass(frozen=True)
 class FigurePage:
     """A figure of a paper, beside ours.
@@ -73,8 +76,16 @@ def page_of(
 
 
 def counts(claims: Sequence[JudgedClaim]) -> str:
-    """Returns the number of claims with each verdict, as text."""
-    return verdict_counts(claim.verdict for claim in claims)
+    """Returns the number of claims with each verdict, as text: the papers' and our own apart."""
+    theirs, ours = (
+        verdict_counts(claim.verdict for claim in claims if _is_ours(claim) is wanted) for wanted in (False, True)
+    )
+    return f"{theirs}; of our own: {ours}" if theirs and ours else theirs or ours
+
+
+def _is_ours(claim: JudgedClaim) -> bool:
+    """Returns whether a claim is none of the paper's: it says so, or an experiment of ours makes it."""
+    return "(ours)" in claim.claim or claim.part in _OUR_PARTS
 
 
 def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Path]) -> PaperPage:

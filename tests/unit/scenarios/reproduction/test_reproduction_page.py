@@ -11,7 +11,7 @@ from flightpath.clock import Clock
 from results.records import Claim, ClaimVerdict, RunStatus
 from results.store.store import Store
 from scenarios.reproduction import writing
-from scenarios.reproduction.content import FigurePage, Page, PaperPage, measured, measured_figures
+from scenarios.reproduction.content import FigurePage, Page, PaperPage, counts, measured, measured_figures
 from scenarios.reproduction.html import _coded
 from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value, papers
@@ -51,6 +51,15 @@ def test_claims_are_judged_anew_from_the_cells(store):
     (part,) = record.parts
     assert (part.run, part.clock, part.cells, part.planned, part.verdict) == (run_id, "virtual", 12, 12, "faithful")
     assert part.command == "flightpath run dtn_mss --repeat 3 --only loss=0 --clock virtual"
+
+
+def test_our_own_claims_are_counted_apart():
+    committed = read(writing.COMMITTED).claims
+    theirs = [claim for claim in committed if claim.part == "mptcp_load" and "(ours)" not in claim.claim][:3]
+    ours = [claim for claim in committed if claim.part == "dtn_multihomed"][:1]
+    reproduced = [replace(claim, verdict=ClaimVerdict.REPRODUCED) for claim in [*theirs, *ours]]
+    assert counts(reproduced) == "3 reproduced; of our own: 1 reproduced"
+    assert counts(theirs[:0] + reproduced[3:]) == "1 reproduced"
 
 
 def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):
