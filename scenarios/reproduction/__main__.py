@@ -10,7 +10,7 @@ from flightpath.command_line import check_jobs, exit_code_of, sigterm_as_interru
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
-from scenarios.reproduction import check, parts, writing
+from scenarios.reproduction import check, parts, provenance, writing
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
@@ -118,6 +118,7 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     if not evidence:
         raise UsageError(f"{store.name} has no run of the record", "make reproduce")
     if docs:
+        provenance.require_one_commit(record_of(evidence).parts)
         files = writing.update(evidence, store, PROJECT / "docs", [part.name for part in PARTS])
     else:
         files = writing.write(evidence, store, folder, [part.name for part in wanted])
@@ -126,8 +127,12 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
 
 
 def _check(later: Record, wanted: Sequence[Part]) -> int:
-    difference = check.difference(_of_parts(read(writing.COMMITTED), wanted), _of_parts(later, wanted))
-    for line in [*difference.remarks, *difference.failures]:
+    committed = read(writing.COMMITTED)
+    difference = check.difference(_of_parts(committed, wanted), _of_parts(later, wanted))
+    names = {part.name for part in wanted}
+    old = provenance.stale([part for part in committed.parts if part.name in names])
+    remarks = [f"the code that measures has changed since the record: {', '.join(old)}"] if old else []
+    for line in [*remarks, *difference.remarks, *difference.failures]:
         print(line)
     print(f"{difference.same} verdicts are the same, {len(difference.failures)} changed", file=sys.stderr)
     return MeasurementFailed.exit_code if difference.failures else 0

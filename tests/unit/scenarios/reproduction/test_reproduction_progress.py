@@ -6,13 +6,16 @@ from dataclasses import replace
 import pytest
 
 from flightpath.clock import Clock
+from flightpath.errors import UsageError
 from flightpath.identity import identity
 from results.records import RunStatus
 from results.store.store import Store
+from scenarios.reproduction import provenance, writing
 from scenarios.reproduction.__main__ import main
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.parts import Part
 from scenarios.reproduction.progress import Next, State, is_same_program, state_of
+from scenarios.reproduction.record import MeasuredPart, read
 from tests.support.reproduction_runs import HERE, SMALL, stored_run
 
 
@@ -97,6 +100,25 @@ def test_a_commit_that_changes_nothing_that_measures_is_the_same_program(checkou
     measured_by = {"commit": checkout("scenarios/x.py")}
     checkout(changed)
     assert is_same_program(measured_by, tmp_path) is (changed in SAME.split())
+
+
+def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_parts_are_old(checkout, tmp_path):
+    def parts(*commits: str) -> list[MeasuredPart]:
+        return [replace(committed.parts[0], name=f"part{number}", commit=of) for number, of in enumerate(commits)]
+
+    committed, first = read(writing.COMMITTED), checkout("scenarios/x.py")
+    provenance.require_one_commit(parts(first, first), tmp_path)
+    second = checkout("native/relay/main.c")
+    provenance.require_one_commit(parts(first), tmp_path)
+    for wrong, said in [
+        ((first, f"{first}, modified 12345678"), "part1 was measured by a changed checkout"),
+        (("",), "without a commit"),
+        (("0" * 12,), "is not in this history"),
+        ((first, second), "by 2 commits"),
+    ]:
+        with pytest.raises(UsageError, match=said):
+            provenance.require_one_commit(parts(*wrong), tmp_path)
+    assert provenance.stale(parts(first, second), tmp_path) == ["part0"]
 
 
 def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tmp_path):
