@@ -195,6 +195,10 @@ class Scenario(ABC):
         """Returns why the measurement does not describe the network, although the testbed worked as specified."""
         return ()
 
+    def measured_time_ms(self, measured: Measurement) -> float:
+        """Returns the time in ms that the experiment is about, of which a path may add 5 %; 0: there is none."""
+        return 0.0
+
     # What comes with this class
 
     def varied(self, request: PlanRequest) -> dict[str, tuple[str, ...]]:
@@ -289,6 +293,6 @@ class Scenario(ABC):
             measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
             if clock_here() is Clock.VIRTUAL:
                 measured = of_network(measured)
-            certificate = watch.certificate(self.reasons_unusable(measured))
+            certificate = watch.certificate(self.reasons_unusable(measured), self.measured_time_ms(measured))
             found = {**certificate.found, "scale": plan.scale, **captures.facts(taken)}
             return CellResult(cell, measured, replace(certificate, found=found))

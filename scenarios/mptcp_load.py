@@ -173,6 +173,10 @@ class MptcpLoad(Scenario):
         return float(cell.parameters["load"]) + (cell.parameters["protocol"] == "mptcp")
 
     @override
+    def measured_time_ms(self, measured: Measurement) -> float:
+        return measured.metrics["latency_service_p50"].value
+
+    @override
     def load(self, run: RunningCell) -> Measurement:
         (service,) = run.services
         return WebLoad(run, service, SetUp(run.cell, run.plan), _arrivals(run.cell, run.plan)).measure()

@@ -9,7 +9,8 @@ Thresholds:
 - 99th percentile of the delay. Without load nothing waits. If it is 5 ms above the specified delay, the machine stops
   for milliseconds at a time, which will affect what is measured.
 - Round trip of a path. Switches and the stacks of two hosts add less than 1 ms on an idle machine. The limit is 1 ms,
-  or 5 % of a long path.
+  or 5 % of a long path, or 5 % of the time that the experiment is about: 1 ms matters to a page that takes 9 ms, and
+  not to one that takes 300.
 - Jitter is allowed on top of these. What a specification leaves open (the rate of a trace) is not judged. What the
   machine was too slow to check may be right or wrong, so it degrades the cell but does not make it unusable.
 """
@@ -34,9 +35,9 @@ RTT_EXCESS_MS = 1.0
 RTT_EXCESS_SHARE = 0.05
 
 
-def judge_calibration(calibration: Calibration) -> list[Finding]:
-    """Findings on all links and paths before the load."""
-    return [*judge_links_before(calibration.links), *summarise(_path_faults(calibration.paths))]
+def judge_calibration(calibration: Calibration, measured_time_ms: float = 0.0) -> list[Finding]:
+    """Findings on all links and paths before the load; `measured_time_ms` is the time that the experiment is about."""
+    return [*judge_links_before(calibration.links), *summarise(_path_faults(calibration.paths, measured_time_ms))]
 
 
 def judge_links_before(links: Sequence[LinkCalibration]) -> list[Finding]:
@@ -73,9 +74,9 @@ def _verdict(off: float, degraded: float, unusable: float) -> Verdict | None:
     return Verdict.UNUSABLE if off > unusable else Verdict.DEGRADED if off > degraded else None
 
 
-def _path_faults(paths: Sequence[PathCalibration]) -> Iterator[Fault]:
+def _path_faults(paths: Sequence[PathCalibration], measured_time_ms: float) -> Iterator[Fault]:
     for path in paths:
-        allowed_ms = max(RTT_EXCESS_MS, RTT_EXCESS_SHARE * path.expected_rtt_ms)
+        allowed_ms = max(RTT_EXCESS_MS, RTT_EXCESS_SHARE * max(path.expected_rtt_ms, measured_time_ms))
         excess_ms, uncertain_ms = path.rtt_ms - path.expected_rtt_ms, path.rtt_uncertainty_ms
         if path.is_judged and not -uncertain_ms <= excess_ms <= allowed_ms + uncertain_ms:
             name = f"path {path.source}-{path.target} (interface {path.port})"

@@ -33,6 +33,7 @@ def certify(
     expected_congestion_control: str | None,
     epoch_offsets_s: Sequence[float] = (),
     reasons_unusable: Sequence[str] = (),
+    measured_time_ms: float = 0.0,
 ) -> Certificate:
     """Judges a testbed.
 
@@ -46,13 +47,14 @@ def certify(
         expected_congestion_control: the algorithm for all connections; None if any may be used.
         epoch_offsets_s: `flightpath.clock.epoch_offset_s()`, from the calibration to the end of the load.
         reasons_unusable: why the measurement is unusable whatever the testbed did.
+        measured_time_ms: the time that the experiment is about, of which paths may add a share.
     """
     is_real = facts.get("clock", Clock.REAL) == Clock.REAL
     findings = [
         *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
         *_judge_time_of_day(epoch_offsets_s),
         *(_judge_processor(idle.values, steal.values) if is_real else ()),
-        *judge_calibration(calibration),
+        *judge_calibration(calibration, measured_time_ms),
         *judge_links(links, expected_drops),
         *_judge_connections(congestion_control, expected_congestion_control),
     ]

@@ -162,8 +162,12 @@ class Watch:
         self._start_s, self._end_s = start_s, end_s
         self._sampler.sample()
 
-    def certificate(self, reasons_unusable: Sequence[str] = ()) -> Certificate:
-        """Returns the certificate; `reasons_unusable` say why the measurement is unusable whatever the testbed did.
+    def certificate(self, reasons_unusable: Sequence[str] = (), measured_time_ms: float = 0.0) -> Certificate:
+        """Returns the certificate.
+
+        Args:
+            reasons_unusable: why the measurement is unusable whatever the testbed did.
+            measured_time_ms: the time that the experiment is about; see `Scenario.measured_time_ms`.
 
         Raises:
             ValueError: the block has not been left, or was left with an error.
@@ -186,6 +190,7 @@ class Watch:
             expected_congestion_control=self._expected_congestion_control,
             epoch_offsets_s=(self._epoch_offset_s, *self.log.epoch_offsets_s),
             reasons_unusable=[*reasons_unusable, *self._missing_events()],
+            measured_time_ms=measured_time_ms,
         )
 
     def _share(self, counter: str) -> Series:
