@@ -4,10 +4,10 @@ import importlib
 import importlib.util
 import pkgutil
 from pathlib import Path
-from types import ModuleType
 
 from experiments.scenario import Scenario
 from flightpath.errors import UsageError
+from flightpath.extensions import class_defined_in
 from flightpath.suggestions import did_you_mean
 
 
@@ -32,7 +32,7 @@ def find(name: str) -> Scenario | None:
     """Returns the scenario with this name; None if there is none."""
     if name not in names():
         return None
-    return _defined_in(importlib.import_module(f"scenarios.{name}"))
+    return class_defined_in(importlib.import_module(f"scenarios.{name}"), Scenario)()
 
 
 def load(file: Path) -> Scenario:
@@ -42,13 +42,4 @@ def load(file: Path) -> Scenario:
         raise UsageError(f"{file} is no Python file", "a scenario is defined in a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return _defined_in(module)
-
-
-def _defined_in(module: ModuleType) -> Scenario:
-    (scenario,) = (
-        member
-        for member in vars(module).values()
-        if isinstance(member, type) and issubclass(member, Scenario) and member.__module__ == module.__name__
-    )
-    return scenario()
+    return class_defined_in(module, Scenario)()

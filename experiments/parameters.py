@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from flightpath.errors import UsageError
-from flightpath.suggestions import did_you_mean
 from results.records import ParameterValue
+from topologies.links.fields import require_known
 from topologies.links.texts import short_link
 
 _Value = TypeVar("_Value")
@@ -176,12 +177,7 @@ def at_least(option: str, least: float) -> Callable[[float], float]:
 
 def one_of(option: str, values: Sequence[str]) -> Callable[[str], None]:
     """Refuses all but some words, and suggests the one that may be meant."""
-
-    def check(value: str) -> None:
-        if value not in values:
-            raise UsageError(f"{option}: {value!r} is unknown", did_you_mean(value, values))
-
-    return check
+    return partial(require_known, option, known=values)
 
 
 def comma_separated(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Plugins (entry points), and lazy imports of large libraries.
+"""Plugins (entry points), classes of catalogues, and lazy imports of large libraries.
 
 A floor imports only lower floors. For something from a higher floor or from another package, this module names a group
 of entry points and what they must provide; the providing package lists them in its `setup.py`.
@@ -24,6 +24,19 @@ def contributions(group: str) -> dict[str, Any]:
         ImportError: a module cannot be loaded.
     """
     return {point.name: point.load() for point in entry_points(group=group)}
+
+
+def class_defined_in(module: ModuleType, base: type) -> Any:
+    """Returns the only subclass of a class that a module defines, as each module of a catalogue does.
+
+    Raises:
+        TypeError: it defines none, or several.
+    """
+    own = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
+    classes = [it for it in own if issubclass(it, base)]
+    if len(classes) != 1:
+        raise TypeError(f"{module.__file__} must define one {base.__name__} class, and defines {len(classes)}")
+    return classes[0]
 
 
 def lazy_import(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""TCP_INFO and MPTCP_INFO: the kernel's state of a connection."""
+"""TCP_INFO and MPTCP_INFO, the kernel's state of a connection, and its counters of MPTCP."""
 
 import socket
 import struct
@@ -68,6 +68,12 @@ def subflows(connection: socket.socket) -> int:
     except OSError:
         return 0
     return raw[0] + 1  # the kernel counts those besides the first
+
+
+def mptcp_counters(netstat: str) -> dict[str, int]:
+    """Parses the MPTCP counters in /proc/net/netstat: a line with names, one with values; none without MPTCP."""
+    lines = [line.split()[1:] for line in netstat.splitlines() if line.startswith("MPTcpExt:")]
+    return dict(zip(lines[0], map(int, lines[1]), strict=True)) if lines else {}
 
 
 def _value(raw: bytes, offset: int, layout: struct.Struct) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import labs
 from flightpath.errors import UsageError
+from flightpath.extensions import class_defined_in
 from labs.framework.lab import Lab
 
 
@@ -15,7 +16,7 @@ from labs.framework.lab import Lab
 def all_labs() -> tuple[Lab, ...]:
     """Returns all labs, in the order of the course."""
     names = sorted(module.name for module in pkgutil.iter_modules(labs.__path__) if module.name.startswith("lab"))
-    return tuple(_defined_in(name) for name in names)
+    return tuple(class_defined_in(importlib.import_module(f"labs.{name}.lab"), Lab)() for name in names)
 
 
 def find(word: str | int) -> Lab:
@@ -38,13 +39,3 @@ def folder_of(lab: Lab) -> Path:
 def short_name(lab: Lab) -> str:
     """Returns the lab's name without the number, for example `mathis`."""
     return folder_of(lab).name.partition("_")[2]
-
-
-def _defined_in(name: str) -> Lab:
-    module = importlib.import_module(f"labs.{name}.lab")
-    (lab,) = (
-        member
-        for member in vars(module).values()
-        if isinstance(member, type) and issubclass(member, Lab) and member.__module__ == module.__name__
-    )
-    return lab()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import CommandHost
+from flightpath.tcp_info import mptcp_counters
 
 _SYN_SENT = "MPCapableSYNTX"
 _JOINED_AS_CLIENT = "MPJoinSynAckRx"
@@ -17,10 +18,8 @@ def read_counters(host: CommandHost) -> Mapping[str, int]:
     Raises:
         MeasurementFailed: the kernel has none.
     """
-    lines = host.run(["cat", "/proc/net/netstat"]).splitlines()
-    for names, values in zip(lines[::2], lines[1::2], strict=True):
-        if names.startswith("MPTcpExt:"):
-            return dict(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
+    if counters := mptcp_counters(host.run(["cat", "/proc/net/netstat"])):
+        return counters
     hint = "it needs CONFIG_MPTCP; `flightpath doctor` checks this"
     raise MeasurementFailed(f"{host.name}: the kernel has no MPTCP counters", hint)
 

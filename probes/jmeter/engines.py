@@ -100,8 +100,7 @@ class Engine:
 
     def end(self) -> None:
         """Ends it, if it runs."""
-        if self._process.poll() is None:
-            end(self._process)
+        end(self._process)
 
     def _last_words(self) -> str:
         texts = [file.read_text(errors="replace").strip() for file in (self.log, self.output) if file.is_file()]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import topologies
+from flightpath.extensions import class_defined_in
 
 if TYPE_CHECKING:
     from mininet.topo import Topo
@@ -34,9 +35,4 @@ def topology(name: str) -> "type[Topo]":
     """
     from mininet.topo import Topo
 
-    module = importlib.import_module(f"topologies.{name}")
-    own = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
-    classes = [it for it in own if issubclass(it, Topo)]
-    if len(classes) != 1:
-        raise TypeError(f"{module.__file__} must define one Topo class, and defines {len(classes)}")
-    return classes[0]
+    return class_defined_in(importlib.import_module(f"topologies.{name}"), Topo)

@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -19,8 +20,11 @@ from probes.preflight.history.recording import default_folder
 from probes.preflight.spec import FAR_END, add_options
 from probes.preflight.target import Resolved, resolve
 from results.store.location import add_store_options, store_location
+from results.store.ownership import writing_to
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from results.store.store import Store
 
 MAX_MEASUREMENTS = 300
@@ -120,6 +124,15 @@ def show(options: Namespace, as_json: Any, as_text: Callable[[Console], None]) -
             print(json.dumps(as_json, indent=2))
         else:
             as_text(console)
+
+
+def save_figure(figure: Figure, target: Path) -> list[str]:
+    """Writes a figure as FILE.png and FILE.svg; returns their paths."""
+    from results.figures import style  # matplotlib, which few commands need
+
+    with writing_to(target):
+        name = target.stem if target.suffix in (".png", ".svg") else target.name
+        return [str(path) for path in style.save(figure, target.parent, name)]
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:

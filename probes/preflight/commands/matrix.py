@@ -18,7 +18,7 @@ from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
 from flightpath.units import counted, format_rate, format_span
-from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, show
+from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, save_figure, show
 from probes.preflight.history.past import comparable, load
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.history.regression_check import Judgement, Standing, judge
@@ -26,7 +26,6 @@ from probes.preflight.measure.environment import environment
 from probes.preflight.measure.matrix import HERE, Pair, measure_pairs
 from probes.preflight.records import LimitedBy, PreflightResult
 from probes.preflight.spec import CONNECTION, FAR_END, OUTPUT, TRANSFER, Direction, TransferSpec, add_options
-from results.figures import style
 from results.figures.matrix import matrix
 from results.records import Verdict
 from results.store.location import StoreLocation, add_store_options, store_location
@@ -168,7 +167,9 @@ def run(options: Namespace) -> int:
             visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {outcome}{left}"), file=sys.stderr
         )
     results = [measured[pair] for pair in pairs]
-    files = _drawn(results, sources, targets, options.output or _default_figure(location))
+    folder = location.folder if location else None
+    target = options.output or (folder / "preflight-matrix" if folder else None)
+    files = _drawn(results, sources, targets, target) if target else []
     as_json = {"pairs": [_as_json(each) for each in results], "files": files}
     show(options, as_json, lambda console: _print(console, results, sources, targets, files))
     return _exit_code(results)
@@ -202,16 +203,9 @@ def _exit_code(results: Sequence[Measured]) -> int:
     return 0 if all(each.is_trusted for each in results) else UntrustworthyResult.exit_code
 
 
-def _default_figure(location: StoreLocation | None) -> Path | None:
-    folder = location.folder if location else None
-    return folder / "preflight-matrix" if folder else None
-
-
-def _drawn(
-    results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path | None
-) -> list[str]:
+def _drawn(results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path) -> list[str]:
     rates = {each.pair: each.goodput_bps for each in results if each.goodput_bps}
-    if target is None or not rates:
+    if not rates:
         return []
     trusted = all(each.is_trusted for each in results if each.result)
     figure = matrix(
@@ -224,11 +218,7 @@ def _drawn(
         legend=f"{_LEGEND.partition('; failed')[0]}; the darker a cell, the slower",
         verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
     )
-    name = target.stem if target.suffix in (".png", ".svg") else target.name
-    try:
-        return [str(path) for path in style.save(figure, target.parent, name)]
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another --output") from error
+    return save_figure(figure, target)
 
 
 def _summary(results: Sequence[Measured]) -> str:

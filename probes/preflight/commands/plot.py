@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from flightpath.errors import UsageError
 from flightpath.terminal import visible
 from flightpath.units import counted
-from probes.preflight.commands.common import count, open_store, query_parser, show
+from probes.preflight.commands.common import count, open_store, query_parser, save_figure, show
 from probes.preflight.history.past import PastMeasurement, describe, host_name, load
 from probes.preflight.history.recording import route_changed
 from probes.preflight.records import LimitedBy
@@ -44,17 +46,13 @@ def run(options: Namespace) -> int:
         raise UsageError(f"no measurement of {host} has a goodput to draw")
     default = "preflight-" + (re.sub(r"[^A-Za-z0-9.-]+", "_", host).strip("._") or "host")
     target: Path = options.output or store.folder / default
-    name = target.stem if target.suffix in (".png", ".svg") else target.name
-    try:
-        files = [str(path) for path in _draw(host, pasts, target.parent, name)]
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}", "choose another --output") from error
+    files = save_figure(_figure(host, pasts), target)
     show(options, {"host": host, "files": files}, lambda _: print(*files, sep="\n"))
     return 0
 
 
-def _draw(host: str, pasts: Sequence[PastMeasurement], folder: Path, name: str) -> list[Path]:
-    """Draws the goodput over time, each measurement from its lowest to its highest iteration; returns the files.
+def _figure(host: str, pasts: Sequence[PastMeasurement]) -> Figure:
+    """Draws the goodput over time, each measurement from its lowest to its highest iteration.
 
     Vertical lines mark changes of the configuration (with what it became) and of the route.
     """
@@ -75,7 +73,7 @@ def _draw(host: str, pasts: Sequence[PastMeasurement], folder: Path, name: str) 
     badge = f"{counted(len(pasts), 'measurement')}, {of_path} of the path"
     if of_path < len(pasts):
         badge += f"; {len(pasts) - of_path} limited by this machine or cut short: no figures of the path"
-    figure = over_dates(
+    return over_dates(
         values,
         list(_changes(drawn)),
         title=f"Goodput of {visible(host)}",
@@ -84,7 +82,6 @@ def _draw(host: str, pasts: Sequence[PastMeasurement], folder: Path, name: str) 
         verdict=Verdict.FAITHFUL if of_path == len(pasts) else Verdict.DEGRADED if of_path else Verdict.UNUSABLE,
         first_label=visible(describe(drawn[0].configuration)),
     )
-    return style.save(figure, folder, name)
 
 
 def _changes(pasts: Sequence[PastMeasurement]) -> Iterator[Event]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from flightpath.units import counted
 from results.statistics.estimates import students_t
 from results.statistics.robust import mad_scale, mann_whitney, weighted_quantile
 
@@ -161,10 +162,10 @@ def forecast(size_bytes: float, goodputs_bps: Sequence[float], iterations_bps: S
         since = _since_change(logs, judgement)
         before, after = logs[:-since], logs[-since:]
         usual, now = statistics.median(before), statistics.median(after)
-        basis = f"{_count(since, 'measurement')} since the path changed, with the spread of the {len(before)} before"
+        basis = f"{counted(since, 'measurement')} since the path changed, with the spread of the {len(before)} before"
         moved = [each - usual + now for each in before]
         return _interval(size_bytes, moved, [1.0] * len(before), len(after), now, basis)
-    basis = f"{_count(len(logs), 'comparable measurement')}, the newest with the most weight"
+    basis = f"{counted(len(logs), 'comparable measurement')}, the newest with the most weight"
     if len(logs) == 1 and len(iterations_bps) > 1:
         logs = [math.log(each) for each in iterations_bps]
         basis = f"the {len(logs)} iterations of one measurement, so of one moment only"
@@ -194,7 +195,3 @@ def _interval(
     slowest = min(centre - reach, weighted_quantile(logs, weights, 0.025))
     fastest = max(centre + reach, weighted_quantile(logs, weights, 0.975))
     return Forecast(seconds(centre), seconds(fastest), seconds(slowest), math.exp(centre), basis)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

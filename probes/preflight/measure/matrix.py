@@ -62,7 +62,7 @@ class Site:
             process = subprocess.Popen(argv, start_new_session=True, **kwargs)
         else:
             process = self._over_ssh(argv, kwargs)
-        self._stack.callback(_end, process)
+        self._stack.callback(end, process, grace_s=_CLEAN_UP_S)
         return process
 
     def _over_ssh(self, argv: Sequence[str], kwargs: dict[str, Any]) -> subprocess.Popen[Any]:
@@ -141,11 +141,6 @@ def in_turn(
         except BaseException:
             stop()
             raise
-
-
-def _end(process: subprocess.Popen[Any]) -> None:
-    if process.poll() is None:
-        end(process, grace_s=_CLEAN_UP_S)
 
 
 def _explained(error: MeasurementFailed, pair: Pair, command: str) -> FlightpathError:

@@ -50,8 +50,7 @@ def run_command(
     except subprocess.TimeoutExpired as error:
         raise MeasurementFailed(f"preflight on {host.name}: no end after {timeout_s:g} s") from error
     finally:
-        if process.poll() is None:
-            end(process, grace_s=_CLEAN_UP_S)
+        end(process, grace_s=_CLEAN_UP_S)
     if process.returncode not in (0, UntrustworthyResult.exit_code):
         kind = _ERRORS.get(process.returncode, MeasurementFailed)
         raise kind(f"preflight on {host.name}: {stderr.strip().removeprefix('error: ') or 'it printed no message'}")

@@ -15,6 +15,7 @@ from congestion.loader import KERNEL_TYPES
 from flightpath import libc
 from flightpath.commands import require, run
 from flightpath.processes import is_machine_root
+from flightpath.tcp_info import mptcp_counters
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import (
     COMMAND_TIMEOUT_S,
@@ -48,13 +49,6 @@ _RETURN_0 = struct.pack("<BBhi", 0xB7, 0, 0, 0) + struct.pack("<BBhi", 0x95, 0, 
 _ATTRIBUTE_BYTES = 128
 
 
-def counter(name: str, table: str) -> int:
-    """Returns one of the kernel's MPTCP counters from /proc/net/netstat; 0 if it has no such counter."""
-    # Two lines, one with names and one with values; none without MPTCP.
-    lines = [line.split()[1:] for line in table.splitlines() if line.startswith("MPTcpExt:")]
-    return int(dict(zip(*lines, strict=True)).get(name, 0))
-
-
 def _probe_mptcp(family: socket.AddressFamily, address: str) -> Finding:
     """Connects over the sandbox's loopback interface; a kernel counter proves that MPTCP version 1 is used."""
     run([require("ip"), "link", "set", "dev", "lo", "up"], timeout_s=COMMAND_TIMEOUT_S)
@@ -85,7 +79,7 @@ def _connect(family: socket.AddressFamily, address: str) -> None:
 
 
 def _answered_handshakes() -> int:
-    return counter(_PEER_ANSWERED, Path("/proc/net/netstat").read_text(encoding="ascii"))
+    return mptcp_counters(Path("/proc/net/netstat").read_text(encoding="ascii")).get(_PEER_ANSWERED, 0)
 
 
 for _version, _family, _address in ((4, socket.AF_INET, "127.0.0.1"), (6, socket.AF_INET6, "::1")):
