@@ -5,8 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from flightpath.command_line import run_command
-from results.commands import commands as _commands  # noqa: F401 (registers them)
-from results.commands.registry import COMMANDS
+from results.commands.commands import COMMANDS
 from results.store.location import add_store_options
 from results.store.store import DEFAULT_FOLDER
 

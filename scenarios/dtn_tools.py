@@ -8,8 +8,7 @@ from flightpath.overrides import override
 from probes.preflight import TransferSpec
 from results.figures.drawing import Figures
 from results.records import Cell
-from scenarios.dtn.comparison import TOOLS, DtnComparison
-from scenarios.dtn.transfer import MB, goodput_curves
+from scenarios.dtn.transfer import MB, TOOLS, DtnComparison, goodput_curves
 
 
 def _agreement(evidence: Evidence) -> dict[str, Found]:

@@ -6,9 +6,8 @@ from experiments.claims import ClaimCheck, Evidence, InsufficientData
 from experiments.judging import ABOUT_PERCENT, ALIKE, LESS, Found, change, claim
 from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, link_setting
 from results.figures.drawing import Figures
-from scenarios.dtn.comparison import TOOLS, DtnComparison
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
-from scenarios.dtn.transfer import goodput_curves
+from scenarios.dtn.transfer import TOOLS, DtnComparison, goodput_curves
 
 BEST_KIB = 128
 """Window with the highest throughput in the paper."""

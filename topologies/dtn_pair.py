@@ -6,8 +6,7 @@ from mininet.topo import Topo
 
 from flightpath.errors import UsageError
 from flightpath.overrides import override
-from topologies.hosts.addressing import mac
-from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS, MultihomedHost
+from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS, MultihomedHost, mac
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_spec, whole
 

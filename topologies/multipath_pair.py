@@ -6,8 +6,7 @@ from mininet.topo import Topo
 
 from flightpath.errors import UsageError
 from flightpath.overrides import override
-from topologies.hosts.addressing import announced, mac, plane_addresses
-from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost
+from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost, announced, mac, plane_addresses
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_specs, whole
 

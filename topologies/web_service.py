@@ -7,8 +7,7 @@ from typing import Any
 from mininet.topo import Topo
 
 from flightpath.overrides import override
-from topologies.hosts.addressing import announced, mac, plane_addresses
-from topologies.hosts.multihomed import MultihomedHost
+from topologies.hosts.multihomed import MultihomedHost, announced, mac, plane_addresses
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_specs, whole
 

@@ -18,10 +18,10 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from controllers.addresses import format_address
-from controllers.openflow.part_lengths import refuse_parts_without_length
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
 
@@ -42,7 +42,6 @@ with warnings.catch_warnings():
     from os_ken.lib import hub
     from os_ken.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
-refuse_parts_without_length(ofproto_v1_3_parser)
 
 # What other modules use of os-ken.
 __all__ = [
@@ -200,3 +199,28 @@ def _listen(family: int, address: tuple[str, int] | str) -> _ListeningSocket:
     server.bind(address)
     server.listen(_BACKLOG)
     return server
+
+
+def refuse_parts_without_length(parsers: ModuleType) -> None:
+    """Makes every `parser` of the module's classes raise a ValueError for a part of length 0, or of unknown type.
+
+    os-ken reads lists (of rules, instructions, actions, buckets, …) by going on behind the part that it has just read.
+    A part of length 0 would be read for ever, and each time kept: a hostile switch could stop the controller.
+    """
+    for kind in vars(parsers).values():
+        parse = vars(kind).get("parser") if isinstance(kind, type) else None
+        if isinstance(parse, classmethod):
+            kind.parser = classmethod(_checked(parse.__func__))
+
+
+def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def parser(kind: type, *arguments: Any) -> Any:
+        part = parse(kind, *arguments)
+        if part is None or getattr(part, "len", getattr(part, "length", None)) == 0:
+            raise ValueError(f"{kind.__name__}: a part of a message has no length, or an unknown type")
+        return part
+
+    return parser
+
+
+refuse_parts_without_length(ofproto_v1_3_parser)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from mininet.topo import Topo
 
 from flightpath.overrides import override
-from topologies.hosts.addressing import mac
-from topologies.hosts.multihomed import MultihomedHost
+from topologies.hosts.multihomed import MultihomedHost, mac
 from topologies.links.spec import LinkSpec
 
 CLIENT, SERVER = "h1", "h2"

@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from flightpath.errors import FlightpathError
-from probes.preflight.json_reading import read_json
-from probes.preflight.spec import TransferSpec
+from probes.preflight.spec import TransferSpec, read_json
 from probes.preflight.target import Target
 
 FORMAT = 1

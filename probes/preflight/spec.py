@@ -1,14 +1,16 @@
-"""The specification of a transfer, with the command-line option and the bounds of each field."""
+"""The specification of a transfer, with the command-line option and the bounds of each field; records from JSON."""
 
 import math
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from flightpath.errors import UsageError
 from flightpath.units import parse_bandwidth, parse_bytes, parse_duration
+
+_Record = TypeVar("_Record")
 
 MAX_STREAMS = 64
 DEFAULT_TIME_LIMIT_S = 10.0
@@ -259,3 +261,19 @@ def _read(name: str, value: Any, kind: type) -> Any:
         return kind(value.strip().lower())
     except ValueError:
         raise UsageError(f"{name}: {value!r} is unknown", f"choose one of {', '.join(kind)}") from None
+
+
+def read_json(kind: type[_Record], text: str | bytes) -> _Record:
+    """Returns the frozen dataclass that a JSON object describes, as strictly as its `__pydantic_config__` says.
+
+    Raises:
+        ValueError: a field is missing, unknown or of the wrong type; names the first such field.
+    """
+    from pydantic import TypeAdapter, ValidationError  # slow to load, and most commands read no JSON
+
+    try:
+        return TypeAdapter(kind).validate_json(text)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, problem["loc"])) or kind.__name__
+        raise ValueError(f"{where}: {problem['msg']}") from error

@@ -2,15 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from flightpath.command_line import ListOption
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
-from results.commands.registry import argument, command, one_of
 from results.commands.scenarios import answer_of, drawn_if_possible, installed_scenario, question_of
 from results.comparison.compare import Run, compare_runs, compare_with_history
 from results.comparison.differences import differences
@@ -37,6 +38,52 @@ from results.store.store import Store
 from results.summary.claims import finding
 from results.summary.means import metric_names
 from results.summary.runs import headlines
+
+Argument = Callable[[argparse._ActionsContainer], object]
+"""Function that adds one or more arguments to a parser."""
+
+Execute = Callable[[argparse.Namespace], None]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command; `run` prints results on stdout, and everything else on stderr."""
+
+    name: str
+    summary: str
+    arguments: tuple[Argument, ...]
+    run: Execute
+
+
+COMMANDS: list[Command] = []
+"""All commands, in the order of the help."""
+
+
+def command(name: str, summary: str, *arguments: Argument) -> Callable[[Execute], Execute]:
+    """Registers the decorated function as a command, with these arguments besides the location of the store."""
+
+    def register(run: Execute) -> Execute:
+        COMMANDS.append(Command(name, summary, arguments, run))
+        return run
+
+    return register
+
+
+def argument(*flags: str, **options: Any) -> Argument:
+    """Returns an argument, described as for `ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*flags, **options)
+
+
+def one_of(*arguments: Argument) -> Argument:
+    """Returns arguments that exclude each other."""
+
+    def add(parser: argparse._ActionsContainer) -> None:
+        group = parser.add_mutually_exclusive_group()
+        for each in arguments:
+            each(group)
+
+    return add
+
 
 _SHOWN = 100
 _EXPORTS = {

@@ -1,4 +1,4 @@
-"""File transfers between two data transfer nodes: the base class of the experiments of "Net-Preflight Check"."""
+"""File transfers between two data transfer nodes: the base classes of the experiments of "Net-Preflight Check"."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from experiments.scenario import RunningCell, Scenario
 from flightpath.overrides import override
 from probes.preflight import TransferSpec
 from probes.sftp import SftpTransfer
+from probes.transfers.iperf3 import Iperf3
 from results.figures.charts import curves
 from results.figures.drawing import Draw
 from results.records import Cell, CellResult, Measurement
 from results.statistics.estimates import group
 from scenarios.dtn import cross_traffic
+from services.iperf3 import Iperf3Server
 from services.sshd import Sshd
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
 from topologies.hosts import congestion_control
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KIB, MB = 1024, 1_000_000
+TOOLS = ("preflight", "iperf3")
 KERNEL_DEFAULT = "default"
 """Value of `buffer_kib` that sets no buffer: the kernel sizes it, up to the limits of an untuned system."""
 
@@ -134,3 +137,38 @@ def goodput_curves(*, panels: str | None = None, panel_title: str = "{}", **char
         return curves(cells, "goodput", scale=1e-6, panels=panels, panel_titles=titles, y_label=y_label, **chart)
 
     return draw
+
+
+class DtnComparison(DtnTransfer):
+    """dtn2 downloads from dtn1 with the tool that the parameter `tool` names.
+
+    dtn2's kernel sets the receiver's socket buffer for both tools, so that both have the same limit.
+    """
+
+    programs = (*DtnTransfer.programs, "iperf3")
+    window: str
+    """Name of the parameter with the receiver's buffer in KiB."""
+
+    @override
+    def pair_options(self, cell: Cell) -> Mapping[str, Any]:
+        return {**super().pair_options(cell), "receive_buffer_bytes": int(cell.parameters[self.window]) * KIB}
+
+    @override
+    def transferred(self, run: RunningCell) -> Measurement:
+        if run.cell.parameters["tool"] == "preflight":
+            return super().transferred(run)
+        source, target = run.testbed.host(SOURCE), run.testbed.host(TARGET)
+        with Iperf3Server(source, run.folder, on_listening=congestion_control.set_on_listeners):
+            run.progress(0.3, "transferring")
+            run.watch.start_events()
+            with run.watch.recording_congestion_control(SOURCE):
+                return _iperf3(run, self.load_s(run.cell, run.plan)).run(
+                    target, source.address(), watch=run.watch.check
+                )
+
+
+def _iperf3(run: RunningCell, expected_s: float) -> Iperf3:
+    """Returns the transfer by iperf3: of the cell's size, or for the plan's time."""
+    if "seconds" in run.plan.settings:
+        return Iperf3(seconds=float(run.plan.settings["seconds"]), warm_up_s=0, reverse=True)
+    return Iperf3(seconds=max(1, expected_s), size_bytes=int(run.cell.parameters["size_mb"]) * MB, reverse=True)

@@ -28,7 +28,6 @@ from probes.preflight.commands.common import (
     resolved_target,
 )
 from probes.preflight.history.recording import Recording, default_folder
-from probes.preflight.json_reading import read_json
 from probes.preflight.measure.environment import environment
 from probes.preflight.records import LimitedBy, PreflightResult, Status
 from probes.preflight.spec import (
@@ -39,6 +38,7 @@ from probes.preflight.spec import (
     Family,
     TransferSpec,
     add_options,
+    read_json,
 )
 from probes.preflight.target import Resolved
 from results.records import RunStatus

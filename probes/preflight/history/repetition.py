@@ -12,8 +12,7 @@ from typing import Any
 from flightpath.errors import UsageError
 from probes.preflight.history.past import describe, host_name
 from probes.preflight.history.recording import SCENARIO
-from probes.preflight.json_reading import read_json
-from probes.preflight.spec import NO_INFLUENCE, NULL_SINK, Direction, TransferSpec
+from probes.preflight.spec import NO_INFLUENCE, NULL_SINK, Direction, TransferSpec, read_json
 from results.store.query import RunQuery
 from results.store.store import Store
 

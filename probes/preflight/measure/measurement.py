@@ -1,22 +1,40 @@
-"""A whole measurement: preparation, route, iterations over fresh connections, iperf3, and clean-up."""
+"""A whole measurement: preparation, route, iterations over fresh connections and their limits, iperf3, and clean-up."""
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from flightpath.errors import MeasurementFailed
 from probes.preflight.measure import iperf3, route
 from probes.preflight.measure.environment import environment, now
-from probes.preflight.measure.iteration import iterate
-from probes.preflight.measure.preparation import prepare
-from probes.preflight.records import IterationResult, OnProgress, PreflightResult, Status
-from probes.preflight.spec import TransferSpec
+from probes.preflight.measure.preparation import Plan, prepare
+from probes.preflight.records import (
+    EndedBy,
+    IterationResult,
+    LimitedBy,
+    OnProgress,
+    Phases,
+    PreflightResult,
+    Status,
+    StreamResult,
+)
+from probes.preflight.spec import NULL_SINK, Connections, TransferSpec
 from probes.preflight.ssh import sockets
 from probes.preflight.ssh.session import Access, Session
 from probes.preflight.target import Target
+from probes.preflight.transfer.curve import TransferCurve, aggregate, intervals
+from probes.preflight.transfer.pool import WorkerPool
+from probes.preflight.transfer.sinks import local_file
+from probes.preflight.transfer.worker import Job, StreamReport
 
 _KEEPALIVE_S = 15
 _NOTE_MPTCP = "MPTCP was requested, but the far end (or something on the way) speaks TCP only"
+_BUSY = 0.9
+"""Fraction of the time from which a process is the limit by computing, waiting for a processor or its disk."""
+
+_AT_RATE = 0.95
 
 
 def measure(
@@ -81,3 +99,119 @@ def measure(
         environment=environment(),
         notes=tuple(notes),
     )
+
+
+def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_progress: OnProgress) -> IterationResult:
+    """Transfers what is planned, once, over connections to the same machine.
+
+    Raises:
+        FlightpathError: a stream failed, or moved nothing.
+    """
+    started_at = now()
+    with contextlib.ExitStack() as stack:
+        sink = spec.sink
+        if sink != NULL_SINK:
+            sink = stack.enter_context(local_file(sink, spec.size_bytes or plan.file_bytes))
+        groups = [plan.parts] if spec.connections is Connections.ONE else [(part,) for part in plan.parts]
+        access = control.access_for_streams()
+        jobs = [Job(control.target, spec, (control.address,), access, parts, sink) for parts in groups]
+        pool = stack.enter_context(WorkerPool(jobs))
+        status = Status("connecting", number, spec.iterations, 0, plan.total, 0.0, spec.duration_limit_s)
+        on_progress(status)
+        pool.connect()
+        begun = time.monotonic()
+
+        def on_bytes(total: int) -> None:
+            elapsed = time.monotonic() - begun
+            on_progress(dataclasses.replace(status, phase="transferring", bytes=total, elapsed_s=elapsed))
+
+        reports = pool.transfer(on_bytes)
+    return _result(number, started_at, spec, plan, reports)
+
+
+def _result(
+    number: int, started_at: str, spec: TransferSpec, plan: Plan, reports: Sequence[StreamReport]
+) -> IterationResult:
+    curves = [report.curve for report in reports if report.curve is not None]
+    if len(curves) < len(reports):
+        raise MeasurementFailed(
+            f"{len(reports) - len(curves)} of {len(reports)} streams moved nothing before the time was over",
+            "allow more time: --time",
+        )
+    together = aggregate(curves, spec.interval_s)
+    streams = tuple(
+        _stream_result(report, curve, together.origin_ns, spec) for report, curve in zip(reports, curves, strict=True)
+    )
+    verdict, reason = limited_by(spec, streams, together.goodput_bps)
+    by_time = any(report.ended_by is EndedBy.TIME for report in reports)
+    processes = streams[:1] if spec.connections is Connections.ONE else streams
+    return IterationResult(
+        number=number,
+        started_at=started_at,
+        phases=_slowest([report.phases for report in reports]),
+        bytes=sum(stream.bytes for stream in streams),
+        transfer_s=together.transfer_s,
+        overlap_s=together.overlap_s,
+        goodput_bps=together.goodput_bps,
+        intervals=together.intervals,
+        streams=streams,
+        cpu_s=sum(stream.load.cpu_s for stream in processes),
+        verdict=verdict,
+        reason=reason,
+        ended_by=EndedBy.TIME if by_time else EndedBy.BYTES if plan.by_bytes else EndedBy.SIZE,
+    )
+
+
+def _stream_result(report: StreamReport, curve: TransferCurve, origin_ns: int, spec: TransferSpec) -> StreamResult:
+    own = intervals([curve], curve.first_ns, curve.last_ns, spec.interval_s)
+    late_s = (curve.first_ns - origin_ns) / 1e9
+    return StreamResult(
+        number=report.number,
+        bytes=curve.total,
+        started_s=late_s,
+        transfer_s=(curve.last_ns - curve.first_ns) / 1e9,
+        first_bytes=curve.first_bytes,
+        phases=report.phases,
+        intervals=tuple(
+            dataclasses.replace(each, start_s=each.start_s + late_s, end_s=each.end_s + late_s) for each in own
+        ),
+        samples=tuple(dataclasses.replace(each, at_s=each.at_s - origin_ns / 1e9) for each in report.samples),
+        connection=report.connection,
+        load=report.load,
+    )
+
+
+def _slowest(phases: Sequence[Phases]) -> Phases:
+    names = [field.name for field in dataclasses.fields(Phases)]
+    return Phases(**{name: max(getattr(each, name) for each in phases) for name in names})
+
+
+def limited_by(spec: TransferSpec, streams: Sequence[StreamResult], goodput_bps: float | None) -> tuple[LimitedBy, str]:
+    """Returns the limit of an iteration, and the figures behind it in words.
+
+    A stream's process computes, waits for a processor, waits for a disk, or waits for the network. If less than a tenth
+    of the time is left for the network, a faster path would not have helped. Then the disk is the limit if it took more
+    than the processor, the cipher if it took most of the processor time, and otherwise the client as a whole.
+    """
+    if not streams or goodput_bps is None:
+        return LimitedBy.OK, "too little was transferred to judge"
+    worst = max(streams, key=_busy_share)
+    busy, load, who = _busy_share(worst), worst.load, f"the process of stream {worst.number}"
+    if busy < _BUSY:
+        if spec.rate_limit_bps is not None and goodput_bps >= _AT_RATE * spec.rate_limit_bps:
+            return LimitedBy.RATE_LIMITED, "as fast as --rate allows"
+        return LimitedBy.OK, f"the client was busy at most {busy:.0%} of the time"
+    wall_s = load.cpu_s + load.queued_s + load.disk_s + load.network_s
+    if load.disk_s > load.cpu_s + load.queued_s:
+        return LimitedBy.DISK_LIMITED, f"{who} waited for the local disk {load.disk_s / wall_s:.0%} of the time"
+    if load.cipher_s > 0.5 * load.cpu_s:
+        return LimitedBy.CIPHER_LIMITED, f"{who} spent {load.cipher_s / wall_s:.0%} of the time in the cipher"
+    used, queued = load.cpu_s / wall_s, load.queued_s / wall_s
+    return LimitedBy.CLIENT_LIMITED, f"{who} computed {used:.0%} of the time and waited for a processor {queued:.0%}"
+
+
+def _busy_share(stream: StreamResult) -> float:
+    """Returns the share of the time in which the stream's process did not wait for the network."""
+    load = stream.load
+    busy_s = load.cpu_s + load.queued_s + load.disk_s
+    return busy_s / (busy_s + load.network_s) if busy_s + load.network_s > 0 else 0.0

@@ -16,7 +16,7 @@ from typing import Any, Self
 from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
 from flightpath.launcher import safe_path
-from probes.preflight.transfer import starter, worker
+from probes.preflight.transfer import worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
@@ -100,8 +100,8 @@ class WorkerPool:
         """
         _allow_open_files(_FILES_OF_STREAM * len(self._jobs) + _OTHER_FILES)
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([worker.__name__, starter.__name__])
-        with _environment({**safe_path(), starter.FOLDER: _folder_of_sockets()}):
+        context.set_forkserver_preload([worker.__name__])
+        with _environment({**safe_path(), worker.FOLDER_OF_SOCKETS: _folder_of_sockets()}):
             forkserver.ensure_running()
             resource_tracker.ensure_running()
         connecting: set[int] = set()

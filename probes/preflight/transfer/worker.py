@@ -1,9 +1,11 @@
 """The process that moves the data of one connection; in a single process, streams would wait for each other."""
 
+import atexit
 import contextlib
 import math
 import os
 import resource
+import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -41,6 +43,14 @@ _AHEAD_OF_PATH = 4
 (Linux: twice the congestion window), and twice that while the congestion window still doubles."""
 
 _PROGRESS_S = 0.2
+
+FOLDER_OF_SOCKETS = "FLIGHTPATH_STREAM_SOCKETS"
+"""Environment variable that names the starting process's folder, which the probe removes when it ends by itself."""
+
+if (
+    FOLDER_OF_SOCKETS in os.environ
+):  # the process that starts workers, which survives a kill of the probe; its forks skip `atexit`
+    atexit.register(shutil.rmtree, os.environ[FOLDER_OF_SOCKETS], ignore_errors=True)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from controllers.openflow.cookies import RuleKind
 from controllers.openflow.event_table import Event, PacketIn
 from controllers.openflow.rules import Output
 from controllers.openflow.steering_rules import Table
-from controllers.openflow.table_miss import DROP_S
+from controllers.openflow.switches import DROP_S
 from controllers.packets.segments import ACK, SYN
 from controllers.settings import Settings
 from controllers.steering_managers import steering_table

@@ -16,7 +16,7 @@ from controllers.openflow.rules import (
     forwarding_rules,
     output_ports,
 )
-from controllers.openflow.table_miss import DROP_S, MAX_DROP_RULES, TableMissLimiter
+from controllers.openflow.switches import DROP_S, MAX_DROP_RULES, TableMissLimiter
 from tests.support.memory_channel import MemoryChannel
 from tests.support.random_networks import networks
 from tests.support.steering_model import follow

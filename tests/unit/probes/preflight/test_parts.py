@@ -16,7 +16,7 @@ from flightpath.errors import FlightpathError, UsageError
 from flightpath.project import PROJECT
 from probes.preflight.commands.measure import line, parser, specification
 from probes.preflight.measure import iperf3
-from probes.preflight.measure.iteration import limited_by
+from probes.preflight.measure.measurement import limited_by
 from probes.preflight.records import ClientLoad, LimitedBy, PreflightResult, Status
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
 from probes.preflight.ssh import host_keys
