@@ -34,15 +34,14 @@ def summarise(faults: Iterable[Fault]) -> list[Finding]:
     kinds: dict[tuple[str, Verdict], list[Fault]] = {}
     for fault in faults:
         kinds.setdefault((fault.kind, fault.verdict), []).append(fault)
-    return [Finding(verdict, _worst(of_kind)) for (_, verdict), of_kind in kinds.items()]
+    findings = []
+    for (_, verdict), of_kind in kinds.items():
+        worst = max(of_kind, key=lambda fault: fault.size)
+        others = f", the worst of {len(of_kind)}" if len(of_kind) > 1 else ""
+        findings.append(Finding(verdict, f"{worst.subject}: {worst.sentence}{others}"))
+    return findings
 
 
 def direction_name(link: str, direction: str) -> str:
     """Returns a direction of a link in a sentence: `link h1_a (a to b)`."""
     return f"link {link} ({direction.replace('_', ' ')})"
-
-
-def _worst(faults: list[Fault]) -> str:
-    worst = max(faults, key=lambda fault: fault.size)
-    others = f", the worst of {len(faults)}" if len(faults) > 1 else ""
-    return f"{worst.subject}: {worst.sentence}{others}"

@@ -19,7 +19,6 @@ from probes.counters import links as link_counters
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.records import Certificate, Metric, Series
 from topologies.calibration import processor
-from topologies.calibration.records import Calibration
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent, schedule
@@ -82,7 +81,9 @@ class Watch:
     def __enter__(self) -> Self:
         self._epoch_offset_s = epoch_offset_s()
         self._facts = self._testbed.description()  # now, because events change the links' specifications
-        self._calibration = self._named(self._testbed.calibrate())
+        names, measured = {link.name: name for name, link in self._links.items()}, self._testbed.calibrate()
+        links = tuple(dataclasses.replace(link, link=names[link.link]) for link in measured.links)
+        self._calibration = dataclasses.replace(measured, links=links)
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
         self._sampler.__enter__()
         self.log.links.update(
@@ -174,12 +175,14 @@ class Watch:
         """
         if self._summary is None:
             raise ValueError("a certificate needs a load that was watched to its end")
+        used, seen_s = {name for counts in self._algorithms.values() for name in counts}, self._observer.seen_s
+        missing = [f"event {str(event)!r} did not happen" for event, at_s in seen_s.items() if at_s is None]
         return certify(
             facts={
                 **self._facts,
                 "load_s": self._load_s,
-                "congestion_control_origin": self._origins(),
-                "events": self._event_facts(),
+                "congestion_control_origin": {name: congestion.origin(name) for name in sorted(used)},
+                "events": [{"event": str(event), "happened_at_s": seen_s.get(event)} for event in self._events],
             },
             idle=self.idle_cpu,
             steal=self._share("cpu_steal"),
@@ -189,35 +192,17 @@ class Watch:
             congestion_control=self._algorithms,
             expected_congestion_control=self._expected_congestion_control,
             epoch_offsets_s=(self._epoch_offset_s, *self.log.epoch_offsets_s),
-            reasons_unusable=[*reasons_unusable, *self._missing_events()],
+            reasons_unusable=[*reasons_unusable, *missing],
             measured_time_ms=measured_time_ms,
         )
 
     def _share(self, counter: str) -> Series:
         return cpu.share(self.log, counter, start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
 
-    def _event_facts(self) -> list[dict[str, Any]]:
-        """Returns each event, and when it was seen to have happened; None if it was not due before the end."""
-        seen_s = self._observer.seen_s
-        return [{"event": str(event), "happened_at_s": seen_s.get(event)} for event in self._events]
-
-    def _missing_events(self) -> list[str]:
-        missing = [event for event, seen_s in self._observer.seen_s.items() if seen_s is None]
-        return [f"event {str(event)!r} did not happen" for event in missing]
-
-    def _origins(self) -> dict[str, str | None]:
-        used = {name for counts in self._algorithms.values() for name in counts}
-        return {name: congestion.origin(name) for name in sorted(used)}
-
     def _read(self) -> Mapping[str, float]:
         for check in self._checks:
             check()
         return {**processor.read_counters(), **link_counters.read_counters(self._links)}
-
-    def _named(self, calibration: Calibration) -> Calibration:
-        names = {link.name: name for name, link in self._links.items()}
-        links = tuple(dataclasses.replace(link, link=names[link.link]) for link in calibration.links)
-        return dataclasses.replace(calibration, links=links)
 
     def _raise_cause(self, error: Exception) -> None:
         """Raises the error of a part that has ended, because any other error follows from it."""

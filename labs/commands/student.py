@@ -9,7 +9,7 @@ from rich.console import Console
 
 from flightpath.errors import UntrustworthyResult
 from labs.framework import catalogue, page, picture, work
-from labs.framework.checking import Checked, check, require_answers
+from labs.framework.checking import check, require_answers
 from labs.framework.lab import hints
 from labs.framework.variant import Variant
 from results.store.lab_checks import LabCheck, keep_check
@@ -92,12 +92,7 @@ def _check(options: argparse.Namespace) -> int:
     if not checked.is_judged:
         return UntrustworthyResult.exit_code
     if store:
-        keep_check(store, _record(checked))
+        lab, variant, shown = submission.lab, submission.variant, tuple(hints(checked.findings))
+        names = (lab.number, lab.title, variant.student, variant.course)
+        keep_check(store, LabCheck(*names, checked.points, checked.of, shown))
     return 0 if checked.passed else 1
-
-
-def _record(checked: Checked) -> LabCheck:
-    """Returns the record of a check for the class's store."""
-    lab, variant = checked.submission.lab, checked.submission.variant
-    shown_hints = tuple(hints(checked.findings))
-    return LabCheck(lab.number, lab.title, variant.student, variant.course, checked.points, checked.of, shown_hints)

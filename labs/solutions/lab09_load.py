@@ -10,7 +10,8 @@ _BORNE = 0.77
 
 def solution(parameters: Parameters) -> Attempt:
     """Returns what each protocol bears, a little below the limit."""
-    single, both = _capacities(parameters)
+    single = capacity_per_s(parameters)
+    both = single * (1 + parameters["mbit2"] / parameters["mbit1"])
     return _answers(single, _BORNE * single, _BORNE * both)
 
 
@@ -23,11 +24,6 @@ def mistakes(parameters: Parameters) -> dict[str, Attempt]:
         "bytes for bits": _answers(8 * single, 0, 0, "how many bits has a page"),
         "only reckoned": Attempt({"capacity_per_s": single}, {}, "one user in twenty"),
     }
-
-
-def _capacities(parameters: Parameters) -> tuple[float, float]:
-    single = capacity_per_s(parameters)
-    return single, single * (1 + parameters["mbit2"] / parameters["mbit1"])
 
 
 def _answers(capacity: float, tcp: float, mptcp: float, hint: str = "") -> Attempt:

@@ -144,7 +144,8 @@ class Compared:
 def compare_runs(before: Run, after: Run, metrics: Sequence[str] | None = None) -> Compared:
     """Compares a run with an earlier one, point by point; by default in the headline metrics of its scenario."""
     comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].steady, new.steady))
-    one_side = _one_side(before[1], after[1])
+    old, new = ({_key(c.cell.parameters): _point(c.cell.parameters) for c in cells} for _, cells in (before, after))
+    one_side = [old[key] for key in old if key not in new], [new[key] for key in new if key not in old]
     return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, _notes([before, after]))
 
 
@@ -263,11 +264,6 @@ def _where(affected: Sequence[Comparison], total: int) -> str:
     if len(affected) == total:
         return f" at all {total} points"
     return f" at {len(affected)} of {total} points ({affected[0].point} and others)"
-
-
-def _one_side(before: Sequence[CellResult], after: Sequence[CellResult]) -> tuple[list[str], list[str]]:
-    old, new = ({_key(c.cell.parameters): _point(c.cell.parameters) for c in cells} for cells in (before, after))
-    return [old[key] for key in old if key not in new], [new[key] for key in new if key not in old]
 
 
 def _point(parameters: Mapping[str, ParameterValue]) -> str:

@@ -36,7 +36,8 @@ def runs(store: Store, request: Request) -> dict[str, Any]:
     """Shows a page of the list of runs, newest first."""
     filters = {name: request.query_params.get(name, "").strip() for name in _FILTERS}
     wanted = RunFilter.parse({**filters, "where": filters["where"].split()})
-    number = _page_number(request.query_params.get("page", ""))
+    text = request.query_params.get("page", "")
+    number = max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 8 else 1
     listed = find_runs(store, wanted, PER_PAGE, number)
     last = pages(listed.total, PER_PAGE)
     return {
@@ -186,7 +187,3 @@ def _time_left(record: RunRecord, done: int) -> str:
         return ""
     seconds = (datetime.now(UTC) - record.started_at).total_seconds() / done * (planned - done)
     return f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {max(1, seconds):.0f} s left"
-
-
-def _page_number(text: str) -> int:
-    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 8 else 1

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from results.figures import style
@@ -47,7 +46,8 @@ def matrix(
         for row, a in enumerate(sources):
             for column, b in enumerate(targets):
                 share = (logs[row][column] - high) / reach + 1
-                _write(axes, column, row, words.get((a, b), ""), dark=share < _DARK)
+                colour = "white" if share < _DARK else style.INK
+                axes.text(column, row, words.get((a, b), ""), ha="center", va="center", color=colour, fontsize=8.5)
         axes.set_xticks(range(len(targets)), targets)
         axes.set_yticks(range(len(sources)), sources)
         axes.grid(visible=False)
@@ -58,7 +58,3 @@ def matrix(
         axes.text(0, 1.02, legend, transform=axes.transAxes, color=style.INK, fontsize=7.5, va="bottom", wrap=True)
         axes.grid(visible=False)
     return figure
-
-
-def _write(axes: Axes, x: float, y: float, text: str, *, dark: bool) -> None:
-    axes.text(x, y, text, ha="center", va="center", color="white" if dark else style.INK, fontsize=8.5)

@@ -73,7 +73,9 @@ def lines_over_parameter(
             places = _places(s.parameters[parameter] for points in panel.points for s in points.summaries)
             handles |= _draw_panel(axes, panel, parameter, places)
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
-            _set_ticks(axes, places)
+            if 0 < len(places) <= 10:
+                axes.set_xticks(list(places.values()), [_tick(value) for value in places])
+                axes.minorticks_off()
         if logarithmic:
             grid[0].set_yscale("log")
             grid[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -147,12 +149,6 @@ def _draw_unusable(axes: Axes, points: Points, parameter: str, places: _Places) 
     if pairs:
         axes.plot(*zip(*pairs, strict=True), color=points.look.colour, marker="x", markersize=6.5, linestyle="none")
     return bool(pairs)
-
-
-def _set_ticks(axes: Axes, places: _Places) -> None:
-    if 0 < len(places) <= 10:
-        axes.set_xticks(list(places.values()), [_tick(value) for value in places])
-        axes.minorticks_off()
 
 
 def _tick(value: ParameterValue) -> str:

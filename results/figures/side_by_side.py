@@ -23,7 +23,8 @@ def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics
     Error bars are 95 % intervals. A pale cross is a mean of unusable cells.
     A metric that is zero everywhere has no plot.
     """
-    looks = looks_of(range(len(runs)), {number: _label(record) for number, (record, _) in enumerate(runs)})
+    labels = [f"{record.run_id}{', virtual time' if record.clock is Clock.VIRTUAL else ''}" for record, _ in runs]
+    looks = looks_of(range(len(runs)), dict(enumerate(labels)))
     means = {metric: [_by_point(cells, metric) for _, cells in runs] for metric in metrics}
     shown = [metric for metric in metrics if any(s.estimate.value for each in means[metric] for s in each.values())]
     metrics = shown or metrics
@@ -44,10 +45,6 @@ def _title(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> str:
     scenarios = dict.fromkeys(record.scenario for record, _ in runs)
     clocks = {record.clock for record, _ in runs}
     return f"{', '.join(scenarios)}: {'real and virtual time' if len(clocks) > 1 else f'{len(runs)} runs'}"
-
-
-def _label(record: RunRecord) -> str:
-    return f"{record.run_id}{', virtual time' if record.clock is Clock.VIRTUAL else ''}"
 
 
 def _by_point(cells: Sequence[CellResult], metric: str) -> dict[str, Summary]:

@@ -35,7 +35,7 @@ def environment() -> Environment:
     jinja.filters |= {
         "words": lambda name: str(name).replace("_", " "),
         "capitalised": lambda text: text[:1].upper() + text[1:],
-        "clipped": _clipped,
+        "clipped": lambda text, length: text if len(text) <= length else f"{text[: length - 1]}…",
         "verdict_class": lambda verdict: _CLASSES.get(str(verdict), str(verdict).split(" ")[0].rstrip(":")),
         "polyline": _polyline,
         "bin_words": _bin_words,
@@ -99,10 +99,6 @@ def _averaged(series: Series) -> tuple[list[float], list[float]]:
         [series.times_s[start] for start in starts],
         [sum(value / step for value in series.values[start : start + step]) for start in starts],
     )
-
-
-def _clipped(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _bin_words(shares: Sequence[float]) -> str:

@@ -37,7 +37,7 @@ def machine_difference(cells: Sequence[CellResult]) -> MachineDifference | None:
     Also None if no point was measured on two machines (`machine_blocks`).
     """
     counted = [cell for cell in usable(cells) if machine_of(cell)]
-    hosts = {machine_of(cell): _host(cell) for cell in counted}
+    hosts = {machine_of(cell): str(cell.certificate.found["worker"].get("host")) for cell in counted}
     if len(hosts) < 2:
         return None
     points = list(group(counted).values())
@@ -51,7 +51,3 @@ def machine_difference(cells: Sequence[CellResult]) -> MachineDifference | None:
         for machine, effect in block.effects.items()
     ]
     return max(differing, key=lambda each: abs(math.log(each.factor)), default=None)
-
-
-def _host(cell: CellResult) -> str:
-    return str(cell.certificate.found["worker"].get("host"))

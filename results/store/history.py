@@ -47,13 +47,10 @@ def past_runs(session: Session, metrics: Sequence[str], query: RunQuery) -> list
     for run_id, cell_id, repetition, verdict, reasons in session.execute(
         columns.where(of_runs).order_by(CellRow.order, CellRow.cell_id)
     ):
-        cell = PastCell(repetition, stored_verdict(verdict), _texts(reasons), values.get(cell_id, {}))
+        texts = tuple(map(str, reasons)) if isinstance(reasons, list) else ()
+        cell = PastCell(repetition, stored_verdict(verdict), texts, values.get(cell_id, {}))
         cells.setdefault(run_id, []).append(cell)
     return [PastRun(record, tuple(cells.get(record.run_id, ()))) for record in reversed(records)]
-
-
-def _texts(stored: object) -> tuple[str, ...]:
-    return tuple(map(str, stored)) if isinstance(stored, list) else ()
 
 
 def past_values(session: Session, metric: str, query: RunQuery) -> Sequence[PastValue]:

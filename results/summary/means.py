@@ -50,7 +50,8 @@ def means_table(cells: Sequence[CellResult], metrics: Sequence[str] | None = Non
         used = usable(members)
         verdict = Verdict.worst([cell.certificate.verdict for cell in used or members])
         values = {name: texts[name].get(key, "-") for name in names}
-        rows.append(MeansRow(members[0].cell.parameters, values, verdict, _note(len(used), len(members))))
+        counts = f"{len(used)} of {len(members)}" if 0 < len(used) < len(members) else f"{len(members)}"
+        rows.append(MeansRow(members[0].cell.parameters, values, verdict, f" ({counts})"))
     return MeansTable({name: scales[name][1] for name in names}, rows)
 
 
@@ -75,7 +76,3 @@ def _mean_text(summary: Summary, factor: float) -> str:
         return text
     half = summary.estimate.half_width * factor
     return f"{text} ± {half:.0f}" if half >= 100 else f"{text} ± {half:.2g}"
-
-
-def _note(used: int, measured: int) -> str:
-    return f" ({measured})" if used in (0, measured) else f" ({used} of {measured})"

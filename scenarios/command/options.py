@@ -94,7 +94,16 @@ def request_of(scenario: Scenario, options: argparse.Namespace) -> CommandReques
     resume = ResumeRequest(options.resume, options.on_this_machine, options.load_algorithms) if options.resume else None
     return CommandRequest(
         _plan_request(scenario, options),
-        _placement_request(options),
+        PlacementRequest(
+            executor=_FORMER_EXECUTORS.get(options.machine, options.machine),
+            clock=None if options.clock == AUTO else Clock(options.clock),
+            scale=_scale(options.scale),
+            jobs=options.jobs,
+            repeat=options.repeat,
+            cluster=options.cluster or "",
+            key=options.key,
+            is_resumed=bool(options.resume),
+        ),
         store_location(options),
         resume,
         options.dry_run,
@@ -124,19 +133,6 @@ def _plan_request(scenario: Scenario, options: argparse.Namespace) -> PlanReques
         captures=tuple(options.capture.split(",")) if options.capture else (),
         emulator=options.emulator,
         datapath=options.datapath,
-    )
-
-
-def _placement_request(options: argparse.Namespace) -> PlacementRequest:
-    return PlacementRequest(
-        executor=_FORMER_EXECUTORS.get(options.machine, options.machine),
-        clock=None if options.clock == AUTO else Clock(options.clock),
-        scale=_scale(options.scale),
-        jobs=options.jobs,
-        repeat=options.repeat,
-        cluster=options.cluster or "",
-        key=options.key,
-        is_resumed=bool(options.resume),
     )
 
 

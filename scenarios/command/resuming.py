@@ -25,7 +25,8 @@ def stored_run(scenario: Scenario, request: ResumeRequest, place: StoreLocation)
             into the kernel; the last two unless the request allows it.
     """
     store = Store.open(place, create=False)
-    record = _meant(store, scenario, request.run)
+    latest = store.latest(scenario.name) if request.run == LATEST else None  # also one without cells
+    record = latest or store.run(request.run)
     if record.scenario != scenario.name:
         raise UsageError(f"--resume: {record.run_id} is a run of {record.scenario}, not of {scenario.name}")
     _require_ended(store, record)
@@ -35,11 +36,6 @@ def stored_run(scenario: Scenario, request: ResumeRequest, place: StoreLocation)
     if not request.load_algorithms:
         _require_known_algorithms(scenario, plan)
     return record.run_id, plan
-
-
-def _meant(store: Store, scenario: Scenario, run: str) -> RunRecord:
-    latest = store.latest(scenario.name) if run == LATEST else None  # also one that was interrupted in its first cell
-    return latest or store.run(run)
 
 
 def _require_ended(store: Store, record: RunRecord) -> None:

@@ -1,7 +1,6 @@
 """The record's page as one HTML file that needs no other."""
 
 import re
-from pathlib import Path
 
 from markupsafe import Markup, escape
 
@@ -15,7 +14,8 @@ def render_html(page: Page) -> str:
     """Renders the page with its figures embedded."""
     script, jinja = templating.asset("tables.js"), templating.environment()
     jinja.filters["coded"] = _coded
-    figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(_drawn(page))}
+    drawn = [path for paper in page.papers for figure in paper.figures for path in figure.drawn]
+    figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(drawn)}
     return templating.encodable(
         jinja.get_template("reproduction.html").render(
             page=page,
@@ -27,10 +27,6 @@ def render_html(page: Page) -> str:
             policy=templating.policy(f"\n{script}"),
         )
     )
-
-
-def _drawn(page: Page) -> list[Path]:
-    return [path for paper in page.papers for figure in paper.figures for path in figure.drawn]
 
 
 def _coded(text: str) -> Markup:

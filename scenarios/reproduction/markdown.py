@@ -15,7 +15,8 @@ INTRODUCTION = (
 
 def render_markdown(page: Page, images: Mapping[Path, str], link: Mapping[str, str]) -> str:
     """Renders the page; `images` and `link` have the addresses of images and of the project's files."""
-    lines = [f"# {TITLE}", "", _introduction(link), "", f"**{page.counts}.**", ""]
+    introduction = INTRODUCTION.replace("results.md", f"[results.md]({link['docs/results.md#claims']})")
+    lines = [f"# {TITLE}", "", introduction, "", f"**{page.counts}.**", ""]
     lines += ["Written by `make reproduce-record`; do not edit. Measured on:", ""]
     lines += [f"- {line}" for line in page.made]
     if page.missing:
@@ -23,10 +24,6 @@ def render_markdown(page: Page, images: Mapping[Path, str], link: Mapping[str, s
     for paper in page.papers:
         lines += ["", *_paper(paper, images, link)]
     return "\n".join(lines) + "\n"
-
-
-def _introduction(link: Mapping[str, str]) -> str:
-    return INTRODUCTION.replace("results.md", f"[results.md]({link['docs/results.md#claims']})")
 
 
 def _paper(page: PaperPage, images: Mapping[Path, str], link: Mapping[str, str]) -> list[str]:

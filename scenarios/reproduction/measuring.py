@@ -30,7 +30,8 @@ def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
     for number, state in enumerate(states):
         pace = spent_s / estimated_s if estimated_s else 1.0
         left_s = pace * sum(estimates_s[number:])
-        _announce(f"[{number + 1}/{len(states)}] {state.part.name}: {_doing(state)}", left_s)
+        announced = f"[{number + 1}/{len(states)}] {state.part.name}: {_doing(state)}"
+        print(f"{announced}; about {duration(left_s)} left in all", file=sys.stderr, flush=True)
         if state.next is Next.NOTHING:
             continue
         started = time.monotonic()
@@ -75,10 +76,6 @@ def _doing(state: State) -> str:
     if state.next is Next.RESUME:
         return f"goes on after {state.cells} of {state.planned} cells"
     return f"{state.planned} cells, {state.part.clock} clock"
-
-
-def _announce(text: str, left_s: float) -> None:
-    print(f"{text}; about {duration(left_s)} left in all", file=sys.stderr, flush=True)
 
 
 def _run(words: Sequence[str]) -> int:

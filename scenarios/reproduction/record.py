@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from experiments.claims import check_claims
 from experiments.plan import Plan
 from flightpath.errors import UsageError
-from results.records import CellResult, Claim, ClaimVerdict, RunRecord, RunStatus, Verdict
+from results.records import CellResult, ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.store import Store
 from results.summary.verdicts import badge_text, overall
 from scenarios.reproduction.parts import Part
@@ -178,22 +178,18 @@ def _judged(evidence: Evidence) -> Iterable[JudgedClaim]:
     part, cells = evidence.part, evidence.cells
     form = Plan.from_json(evidence.run.plan).form
     for claim in check_claims(part.scenario.claims, cells, form):
-        yield _judged_claim(claim, part, overall(cells))
-
-
-def _judged_claim(claim: Claim, part: Part, certificate: Verdict) -> JudgedClaim:
-    return JudgedClaim(
-        paper=part.paper,
-        scenario=part.scenario.name,
-        claim=claim.claim,
-        stated=claim.paper,
-        measured=claim.measured,
-        verdict=claim.verdict,
-        why=claim.why,
-        part=part.name,
-        clock=str(part.clock),
-        certificate=certificate,
-    )
+        yield JudgedClaim(
+            paper=part.paper,
+            scenario=part.scenario.name,
+            claim=claim.claim,
+            stated=claim.paper,
+            measured=claim.measured,
+            verdict=claim.verdict,
+            why=claim.why,
+            part=part.name,
+            clock=str(part.clock),
+            certificate=overall(cells),
+        )
 
 
 def _each_once(claims: Iterable[JudgedClaim]) -> tuple[JudgedClaim, ...]:

@@ -91,7 +91,9 @@ class EmulatedNetwork(Mininet):
 
     @override
     def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> Any:
-        cls = _class_of(params.get("cls") or self.link)
+        cls = params.get("cls") or self.link
+        while isinstance(cls, partial):
+            cls = cls.func
         if self._is_building and makes_emulated_links(cls):
             params["wait"] = False
         if _is_subclass(cls, TCLink):
@@ -129,13 +131,6 @@ class EmulatedNetwork(Mininet):
                 if isinstance(link, EmulatedLink):
                     link.terminate_async()
             super().stop()
-
-
-def _class_of(maker: Any) -> Any:
-    """Returns the innermost callable of a partial function."""
-    while isinstance(maker, partial):
-        maker = maker.func
-    return maker
 
 
 def _is_subclass(cls: Any, base: type) -> bool:

@@ -83,7 +83,11 @@ def run(options: Namespace) -> int:
         tests = _back_tests(history)
         show(options, _tests_json(history, tests), lambda console: _print_tests(console, history, tests))
         return 0
-    _require_recent(history, max_age_s)
+    if history.age_s > max_age_s:
+        raise UntrustworthyResult(
+            f"the history of {history.host} is too old: it ended {format_span(history.age_s)} ago",
+            "measure again, or allow it: --max-age 30d",
+        )
     expected = _predictions(history)
     show(options, _as_json(history, expected, size), lambda console: _print(console, history, expected, size))
     return 0
@@ -114,14 +118,6 @@ def _history(options: Namespace) -> _History:
             f"`preflight history {host}` lists what is",
         )
     return _History(host, comparable(fitting, fitting[-1]))
-
-
-def _require_recent(history: _History, max_age_s: float) -> None:
-    if history.age_s > max_age_s:
-        raise UntrustworthyResult(
-            f"the history of {history.host} is too old: it ended {format_span(history.age_s)} ago",
-            "measure again, or allow it: --max-age 30d",
-        )
 
 
 def _predictions(history: _History) -> dict[str, Prediction]:

@@ -53,13 +53,6 @@ def default_folder() -> Path:
     return (folder if folder.is_absolute() else Path.home() / ".local" / "share") / "flightpath"
 
 
-def _keep_private(folder: Path) -> None:
-    """Makes a user's own folder of measurements, and lets nobody else read it: it tells whom the user visits."""
-    with contextlib.suppress(OSError):  # whoever opens the store says why the folder cannot be used
-        make_folder(folder)
-        folder.chmod(0o700)
-
-
 class Recording:
     """Stores a measurement while it is made: an iteration survives the end of this process as soon as it was added.
 
@@ -90,8 +83,11 @@ class Recording:
     ) -> None:
         from results.store.store import Store  # slow to load, and a measurement that is not stored needs none of it
 
-        if StoreLocation.of(location).folder == default_folder():
-            _keep_private(default_folder())
+        folder = StoreLocation.of(location).folder
+        if folder == default_folder():  # nobody else may read it: it tells whom the user visits
+            with contextlib.suppress(OSError):  # `Store.open` says why it cannot be used
+                make_folder(folder)
+                folder.chmod(0o700)
         self._store = Store.open(location)
         self._target, self._spec, self._environment = target, spec, environment or {}
         self._command = sys.orig_argv if command is None else command
@@ -115,10 +111,11 @@ class Recording:
         """Stores an iteration that has ended."""
         if not self.run_id:
             self.begin(iteration.started_at)
+        reasons = () if iteration.verdict is LimitedBy.OK else (f"{iteration.verdict}: {iteration.reason}",)
         result = CellResult(
             Cell(parameters_of(self._target, self._spec), iteration.number),
             measurement_of(iteration, self._spec.direction),
-            certificate_of(iteration),
+            Certificate(_VERDICTS.get(iteration.verdict, Verdict.UNUSABLE), reasons),
         )
         self._store.record(self.run_id, result, iteration.number, datetime.fromisoformat(iteration.started_at))
         self._added.add(iteration.number)
@@ -205,12 +202,6 @@ def measurement_of(iteration: IterationResult, direction: Direction) -> Measurem
     }
     facts = {"limit": iteration.verdict, "reason": iteration.reason, "ended_by": iteration.ended_by}
     return Measurement(metrics, _series(iteration, direction), facts)
-
-
-def certificate_of(iteration: IterationResult) -> Certificate:
-    """Certifies whether the goodput is the path's: `unusable` if client, cipher or disk were the limit."""
-    reasons = () if iteration.verdict is LimitedBy.OK else (f"{iteration.verdict}: {iteration.reason}",)
-    return Certificate(_VERDICTS.get(iteration.verdict, Verdict.UNUSABLE), reasons)
 
 
 def limit_of(reasons: Sequence[str]) -> LimitedBy:

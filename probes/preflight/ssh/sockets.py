@@ -139,7 +139,10 @@ def _set_options(connection: socket.socket, spec: TransferSpec) -> None:
         (socket.SO_RCVBUF, _SO_RCVBUFFORCE, spec.receive_buffer_bytes),
     ):
         if size is not None:
-            _set_buffer(connection, option, forced, size)
+            try:  # only CAP_NET_ADMIN may go beyond net.core.[rw]mem_max, others get at most that
+                connection.setsockopt(socket.SOL_SOCKET, forced, size)
+            except OSError:
+                connection.setsockopt(socket.SOL_SOCKET, option, size)
     if spec.congestion_control is not None:
         _set_congestion_control(connection, spec.congestion_control)
     for name, option, value in (
@@ -152,14 +155,6 @@ def _set_options(connection: socket.socket, spec: TransferSpec) -> None:
             except OSError as error:
                 kind = "an MPTCP socket" if spec.mptcp else "a TCP socket"
                 raise UsageError(f"{name}: this kernel refuses {value} on {kind}: {error.strerror}") from error
-
-
-def _set_buffer(connection: socket.socket, option: int, forced: int, size: int) -> None:
-    """Sets a buffer; only CAP_NET_ADMIN may go beyond net.core.[rw]mem_max, others get at most that."""
-    try:
-        connection.setsockopt(socket.SOL_SOCKET, forced, size)
-    except OSError:
-        connection.setsockopt(socket.SOL_SOCKET, option, size)
 
 
 def _set_congestion_control(connection: socket.socket, name: str) -> None:

@@ -76,14 +76,10 @@ def _run(options: argparse.Namespace) -> int:
 
     def start() -> int:
         congestion_control.choose(requested)
-        return _become_python(words)
+        # A new Python, so that threads, exit handlers and signals work as in any script.
+        os.execv(sys.executable, [sys.executable, "-P", "-c", _START.format(project=str(PROJECT)), *words])
 
     return sandbox.run_inside(start, keep=[folder])
-
-
-def _become_python(words: Sequence[str]) -> int:
-    """Replaces this process by a new Python, so that threads, exit handlers and signals work as in any script."""
-    os.execv(sys.executable, [sys.executable, "-P", "-c", _START.format(project=str(PROJECT)), *words])
 
 
 if __name__ == "__main__":
