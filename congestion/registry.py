@@ -30,7 +30,6 @@ class Record:
         pid, started: PID and start, in clock ticks since boot; together they identify the daemon.
         map_id: kernel's id of the registered map.
         linked: whether the registration ends with the daemon (Linux 6.4).
-        object: the BPF object.
     """
 
     name: str

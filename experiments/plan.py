@@ -48,7 +48,6 @@ class Plan:
         clock: by which the cells are measured.
         scale: factor of all bandwidths and offered loads.
         repeat: how often each point is measured.
-        seed: for the order of the cells, and for whatever else is random in a scenario.
         only: values of axes to which the plan is restricted.
         events: what happens to links during the load of each cell, as `LinkEvent.parse` reads it.
     """

@@ -36,11 +36,9 @@ def run(
     """Runs a program to its end and returns its stdout.
 
     Args:
-        argv: program and arguments.
         timeout_s: the program is killed after this time, multiplied by `timeout_scale()`.
         stdin: text for its standard input, or the file that is its standard input.
         env: variables to add to this process's environment.
-        cwd: folder to run in.
 
     Raises:
         CommandFailed: its exit code is not 0, or it timed out.
@@ -81,7 +79,7 @@ def at_once(calls: Iterable[Callable[[], _Result]]) -> list[_Result]:
 
 
 def end(process: subprocess.Popen[Any], *, grace_s: float = 5) -> None:
-    """Ends a child process with SIGTERM, after `grace_s` seconds with SIGKILL, and waits for it."""
+    """Ends a child process, if it runs, with SIGTERM, after `grace_s` seconds with SIGKILL, and waits for it."""
     process.terminate()
     try:
         process.wait(grace_s)

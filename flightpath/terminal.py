@@ -75,8 +75,6 @@ def tables_that_fit(
     """Splits a wide table into tables of a few columns that fit the terminal.
 
     Args:
-        console: the terminal.
-        columns: names of all columns.
         make: returns the table of some of the columns.
     """
     console = _wide(console)

@@ -18,7 +18,6 @@ class Fault(NamedTuple):
 
     Attributes:
         kind: faults of one kind have one cause.
-        subject: the link or path.
         size: how large it is, in any unit of its kind.
     """
 

@@ -20,7 +20,6 @@ class Question:
 
     Attributes:
         key: key with the unit: `rtt_ms`.
-        text: the question.
         is_tried: whether the experiment uses the answer; other answers are only judged.
     """
 
@@ -49,7 +48,6 @@ class Measured:
     Attributes:
         values: measured values by name, in the units of the names.
         verdict: verdict of the certificate; an experiment that is not faithful is not judged.
-        reasons: reasons for the verdict, in words.
         series: series for the picture.
         failure: reason why the work could not be measured, in a sentence; empty if it could.
     """
@@ -67,10 +65,8 @@ class Finding:
 
     Attributes:
         what: part that was judged, in a few words.
-        passed: whether it is right.
         evidence: value that was judged.
         hint: help if it is wrong; it does not give the answer.
-        points: points for a right part.
         needs_experiment: whether it depends on what was measured, not only on an answer.
     """
 
@@ -92,13 +88,10 @@ class Lab(ABC):
 
     Attributes:
         number: its place in the course.
-        title: title in a few words.
-        minutes: time that a student needs.
         goal: skill that a student has afterwards, in a sentence.
         needs: prior knowledge.
         questions: questions whose answers are numbers.
         has_files: whether there are files to complete, too.
-        clock: clock of the experiment.
     """
 
     number: int

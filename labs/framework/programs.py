@@ -43,11 +43,7 @@ class Ended:
 
 
 class Program:
-    """A student's program that runs.
-
-    Attributes:
-        name: name in messages.
-    """
+    """A student's program that runs."""
 
     def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
         assert process.stdout is not None, "the process must have a pipe for its output"
@@ -106,7 +102,6 @@ def running(argv: Sequence[str], folder: Path, *, name: str, host: Host | None =
 
     Args:
         folder: working folder; the program can read it, and write nowhere but in folders of its own, such as /tmp.
-        name: name in messages.
         host: host in which it runs; None: the network namespace of the switches.
     """
     start: Callable[..., subprocess.Popen[Any]] = (

@@ -39,7 +39,6 @@ class Purpose:
     """Purpose of a transfer.
 
     Attributes:
-        text: description in the instructions.
         rival: congestion control of the competing flow.
         least, most: bounds of its share of the goodput, in %.
     """

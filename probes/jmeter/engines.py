@@ -70,7 +70,6 @@ class Engine:
         generator: host in which it runs.
         argv: command that starts JMeter there, without options.
         properties: properties of the plan for this engine.
-        folder: folder for its log and output.
     """
 
     def __init__(self, generator: Generator, argv: Sequence[str], properties: Mapping[str, str], folder: Path) -> None:

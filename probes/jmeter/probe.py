@@ -79,12 +79,10 @@ class JMeterLoad(Probe):
     Attributes:
         plan: the test plan; it must set the variable `due_ms` (ms since the epoch), the intended time of each request.
         students_csv: a line `account,code` for each student; a heading of these words is skipped.
-        threads: number of students.
         ramp_s: time in which they arrive, evenly.
         pace_s: interval between the intended times of a student's requests; whole milliseconds.
         connect_timeout_s: a connection that takes longer to open is an error.
         response_timeout_s: a response that pauses for so long is an error (JMeter has no timeout for a whole one).
-        mptcp: whether JMeter uses MPTCP (`mptcpize`).
         properties: further JMeter properties (`-J`).
         requests_per_thread: number of a student's requests in the plan.
         epoch_offset_s: time of day minus CLOCK_MONOTONIC; JMeter keeps to it although somebody sets the time of day.
@@ -138,7 +136,6 @@ class JMeterLoad(Probe):
 
         Args:
             host: host in which JMeter runs; its processes should lead a session, or a group, of their own.
-            address: address of the web server.
             folder: folder for JMeter's result file, log and output, which replace earlier ones; made if it is missing.
                 By default a temporary one.
             watch: callback twice a second; an exception from it ends the load.

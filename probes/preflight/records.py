@@ -153,8 +153,6 @@ class ClientLoad:
     Attributes:
         queued_s: time ready to run, but waiting for a processor.
         cipher_s: time in the cipher (part of `cpu_s`).
-        disk_s: time waiting for writes of local files.
-        network_s: the rest, waiting for the network.
     """
 
     cpu_s: float
@@ -170,9 +168,7 @@ class StreamResult:
 
     Attributes:
         number: number, from 0.
-        bytes: bytes that were moved and confirmed.
         started_s: time of its first byte, in seconds from the iteration's first byte.
-        transfer_s: time from its first byte to its last.
         first_bytes: arrived together with the first byte, before the transfer's time began; not in the goodput.
         phases, connection, load: streams of one connection share them, but for the times after the log-in.
     """
@@ -206,7 +202,6 @@ class IterationResult:
         overlap_s: the part of it in which all streams had begun and none had ended.
         goodput_bps: payload bits per second during the overlap, or during `transfer_s` if there was none; None if
             everything came in one moment.
-        intervals: intervals of all streams together.
         cpu_s: processor time of all stream processes during the transfer.
         verdict, reason: its limit, and the figures that show it.
     """
@@ -267,7 +262,6 @@ class PreflightResult:
 
     Attributes:
         started_at: ISO 8601 in UTC.
-        file_bytes: size of the remote file.
         route, iperf3: None if they were not requested.
         path_mtu: the largest packet that reaches the far end, in bytes; None if unknown.
         environment: environment of this machine: kernel, sysctls, versions (JSON values).

@@ -49,7 +49,6 @@ class Option:
 
     Attributes:
         usage: flags, the last of which names the field in messages, and metavar.
-        help: meaning of the field.
         read: converts the text to the value; also gets the name for messages.
         bounds: smallest and largest number allowed.
         arguments: further arguments for `argparse`.

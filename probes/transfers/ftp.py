@@ -24,9 +24,7 @@ class FtpDownload(Probe):
     Attributes:
         file: its name on the server.
         size_bytes: its size; a download of another size has failed.
-        mptcp: use MPTCP (`mptcpize`).
         to: target file; none by default.
-        limit_s: time limit of the download.
     """
 
     file: str

@@ -29,7 +29,6 @@ class Iperf3(Probe):
         warm_up_s: time that is left out of all metrics, so that slow start does not count. Ignored for UDP, because
             iperf3 3.12 counts the losses of that time.
         reverse: the server sends.
-        mptcp: use MPTCP (`mptcpize`).
         interval_s: interval of the series; that of the server (`Iperf3Server`) should be the same.
         window: socket buffer, as iperf3 reads it (`64K`); sized by the kernel by default.
         mss_bytes: TCP's maximum segment size; that of the path by default.

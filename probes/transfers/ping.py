@@ -19,7 +19,6 @@ class Ping(Probe):
     """Echo requests, one after the other.
 
     Attributes:
-        count: number of pings.
         interval_s: time between two pings; ping waits in a busy loop for less than 10 ms.
     """
 

@@ -124,8 +124,6 @@ class TcpFlow(Probe):
     Attributes:
         source: source address; None leaves it to the routes.
         congestion_control: congestion control of the connection; None leaves that of the route or of the host.
-        seconds: duration.
-        interval_s: time between two samples.
     """
 
     source: str | None = None

@@ -43,7 +43,6 @@ class Comparison:
     """One metric at one point of two runs.
 
     Attributes:
-        metric, unit, parameters: the metric, the unit of all numbers, and the point.
         effect: the difference; None if the numbers are too large or too small to compute it.
         change: the outcome, corrected for multiple comparisons.
         verdict: the worst verdict of the compared cells.

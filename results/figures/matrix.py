@@ -31,7 +31,6 @@ def matrix(
         values: by source and target; pairs without one stay white.
         words: text of each pair, also of those without a value.
         sources, targets: rows from the top and columns from the left.
-        title: title with the unit.
         badge, verdict: verdict on the values, in words and as a colour.
         legend: meaning of the texts and colours.
     """

@@ -196,8 +196,6 @@ def summarise(
     """Returns the mean of a metric for each parameter group; cells that did not measure it are left out.
 
     Args:
-        cells: cells of one run or several.
-        metric: name of the metric.
         by: parameters of a group, by default all.
         steady: values of `without_machines`, by default computed from these cells.
 

@@ -19,8 +19,6 @@ class MachineDifference:
     """A machine whose values differ from those of the others at the same points.
 
     Attributes:
-        metric: metric with the largest difference.
-        host: name of the machine.
         factor: ratio of its values to those of all machines.
         p: probability of so large a difference by chance, corrected for the number of metrics (Holm).
     """

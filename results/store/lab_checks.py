@@ -19,11 +19,7 @@ from results.store.store import Store
 
 @dataclass(frozen=True)
 class LabCheck:
-    """Result of a check.
-
-    Attributes:
-        hints: hints that the student got, in order.
-    """
+    """Result of a check."""
 
     lab: int
     title: str

@@ -46,7 +46,6 @@ class CommandRequest:
     """The wishes of a command line.
 
     Attributes:
-        plan: what is measured.
         placement: where, and by which clock.
         store: where results are kept.
         resume: the run to continue; its plan takes the place of `plan`.

@@ -54,7 +54,6 @@ class JudgedClaim:
     """A claim of a paper, with the measured value.
 
     Attributes:
-        stated: the paper's value.
         measured: the measured value with its 95 % interval; empty if the claim was not tested.
         part: the part whose cells decided it.
         certificate: the verdict on that part's cells.

@@ -59,7 +59,6 @@ class ReceivedFrame:
     """A test frame that arrived.
 
     Attributes:
-        train: number of its train.
         position: offset of its payload in the train, in bytes.
         arrived_ns: arrival time at the interface, on CLOCK_REALTIME.
     """

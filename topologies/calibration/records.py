@@ -39,14 +39,12 @@ class LinkCalibration:
     Attributes:
         direction: direction as seen from the link's first end.
         delay_ms, delay_p99_ms: one-way delay of small frames without their serialisation; None if not measured.
-        expected_delay_ms: specified delay.
         delay_uncertainty_ms: possible change of the median by the specified jitter.
         rate_bps: rate of a train that kept the link busy; None if not measured.
         expected_rate_bps: specified rate; None if it is not limited.
         rate_uncertainty: possible relative change of the rate by jitter.
         max_frame_bytes: size of the largest GSO packet that the link accepts; 0 is none, None unknown.
         asked: the specification in words.
-        method: description of the measurement.
         not_judged: quantities that cannot be compared with this specification, and why.
         unchecked: quantities that could not be compared because the machine was the limit, and why.
     """

@@ -46,7 +46,6 @@ class PacketCapture:
     """A context manager that captures the first 128 bytes of each packet in a pcapng file.
 
     Args:
-        node: a host or a switch.
         interface: one of the node's interfaces, or `any`.
         file: replaced if it exists.
         expression: tcpdump's filter, for example `tcp port 80`; everything by default.

@@ -98,7 +98,6 @@ class Scheduled:
     """An event that has been passed to its link.
 
     Attributes:
-        due_ns: due time on CLOCK_MONOTONIC.
         reports: for each direction, the changed settings that the link's statistics report from then on.
     """
 
@@ -113,7 +112,6 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
     """Passes each event to its link; the events may come in any order, and later ones build on earlier ones.
 
     Args:
-        links: all links of the network.
         start_ns: start time on CLOCK_MONOTONIC (`time.monotonic_ns()`).
 
     Raises:

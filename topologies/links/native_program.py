@@ -58,7 +58,6 @@ def ask(
 
     Args:
         request: one line, see the program's `--help`.
-        process: the running program.
         program: its name in the error that it does not answer, for example `the relay of link h1-eth0:s1-eth1`.
         subject: its name in its own errors, for example `link h1-eth0:s1-eth1`.
 

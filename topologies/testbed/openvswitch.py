@@ -123,11 +123,7 @@ def _listens(path: Path) -> bool:
 
 
 class EmulatedSwitch(LazyShellNode, OVSSwitch):
-    """An Open vSwitch bridge that forwards only by a controller's rules (OpenFlow 1.3, fail mode secure).
-
-    Attributes:
-        controlled_by: controllers that it was started with.
-    """
+    """An Open vSwitch bridge that forwards only by a controller's rules (OpenFlow 1.3, fail mode secure)."""
 
     def __init__(self, name: str, datapath: str = "user", **params: object) -> None:
         super().__init__(name, datapath=datapath, **{"protocols": "OpenFlow13", "failMode": "secure", **params})

@@ -87,8 +87,6 @@ class Tunnel:
     Args:
         client, server: hosts that have an address of the paths' family on the same ports; each such port is a path,
             named `path1`, `path2` and so on.
-        spec: settings of the tunnel.
-        device: name of the interface.
         networks: networks inside the tunnel; the client has the first address of each, the server the second.
         program: `mptgre`, or `mptgre-asan` for tests.
     """

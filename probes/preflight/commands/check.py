@@ -50,7 +50,6 @@ class Check:
     """The answer to one check.
 
     Attributes:
-        newest: newest measurement.
         size_bytes: size of the planned transfer; None if only the path's health was requested.
         judgement: comparison with earlier measurements; None if the newest did not measure the path.
         forecast: None without a size, or if nothing ever measured the path.

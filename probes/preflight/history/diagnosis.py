@@ -70,7 +70,6 @@ def diagnose(past: PastMeasurement, best_bps: float, congestion_control: str = "
     ever. In a download the far end sends, and its losses and its send buffer cannot be seen from here.
 
     Args:
-        past: the measurement.
         best_bps: possible goodput: the best that the path ever gave, or the rate that is needed.
         congestion_control: congestion control of the sender, if that is this end.
     """

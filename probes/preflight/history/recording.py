@@ -58,7 +58,6 @@ class Recording:
 
     Args:
         location: location of the store, which is made if there is none.
-        target, spec: target and specification of the measurement.
         environment: environment of this machine (JSON values).
         command: the argument list that repeats it; this process's by default.
         profile: name under which the measurement's settings are pinned, if any.

@@ -55,7 +55,6 @@ def padhye_bps(
         loss: the probability of a loss event: a loss after which the rest of the round's packets is lost too.
         timeout_s: the first retransmission timeout; four round trips, but no less than Linux's 0.2 s, by default.
         acknowledged: packets per acknowledgement (b): 2 with delayed acknowledgements.
-        window_bytes: the largest window.
 
     Raises:
         ValueError: loss is not in (0, 1], or the round trip time is not positive.

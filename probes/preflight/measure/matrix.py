@@ -87,11 +87,7 @@ def measure_pairs(
     """Measures each pair, in parallel where no end is shared. Closing the generator ends what still runs.
 
     Args:
-        pairs: distinct pairs.
-        spec: specification of each transfer.
         command: command that starts `preflight` on the first site of each pair.
-        ssh_config: see `Site`.
-        at_once: maximum number of parallel measurements.
     """
     sites = {pair.source: Site(pair.source, command, ssh_config) for pair in pairs}
 
@@ -122,8 +118,6 @@ def in_turn(
     """Calls a function for each pair, in threads, never at the same time for two that share an end.
 
     Args:
-        pairs: pairs in the order of preference.
-        measure: the function.
         at_once: maximum number of parallel calls.
         stop: makes running calls end, if the generator is closed early.
     """

@@ -51,7 +51,6 @@ class Access:
         ask: callback that prompts for passphrases and passwords; None never prompts.
         revoked_keys_files: files of host keys that are refused.
         expected_key: fingerprint of the host key that an earlier connection has checked; replaces known_hosts.
-        credential: credential that an earlier connection found; no others are tried.
     """
 
     accept_new_host_key: bool = False

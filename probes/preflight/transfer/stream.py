@@ -59,9 +59,7 @@ class Stream(ABC):
 
     Attributes:
         recorder: recorder of the bytes that were moved and confirmed.
-        started_ns: time when `start` was called.
         ended: set when everything was moved, the stream was stopped, or it failed.
-        failure: error that ended it, or None.
     """
 
     def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
