@@ -3,7 +3,7 @@
 The edge switch where a flow enters overwrites the frame's destination MAC address with a label. The switches behind it
 look only at the label, and the edge switch where the flow leaves restores the address (the shadow MACs of Agarwal,
 Dixon and Carter, *Shadow MACs: Scalable Label-switching for Commodity Ethernet*, HotSDN 2014). A label takes no extra
-bytes, so the MTU and super-frames stay as they are, and both datapaths of Open vSwitch can rewrite an address.
+bytes, so the MTU and GSO packets stay as they are, and both datapaths of Open vSwitch can rewrite an address.
 
     PP:PP  NN:NN  II:II      P: marks a label; a locally administered unicast address
                              N: number of the path, from one edge switch to another

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* UDP super-frames: Linux 6.2. */
+/* UDP GSO packets: Linux 6.2. */
 #ifndef TUN_F_USO4
 #define TUN_F_USO4 0x20
 #define TUN_F_USO6 0x40

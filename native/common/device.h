@@ -30,6 +30,6 @@ bool device_set_up(int fd);
 /* Adds an address: 4 bytes of `address` for AF_INET, 16 for AF_INET6. */
 bool device_add_address(int fd, int family, const uint8_t *address, uint8_t prefix_length);
 
-/* Makes the kernel leave checksums unfinished, and pass super-frames of these protocols. */
+/* Makes the kernel leave checksums unfinished, and pass GSO packets of these protocols. */
 enum device_offload { DEVICE_CHECKSUMS, DEVICE_TCP, DEVICE_TCP_UDP };
 bool device_offer(int fd, enum device_offload offload);

@@ -67,7 +67,7 @@ static inline void headers_write32(uint8_t *at, uint32_t value)
     headers_write16(at + 2, (uint16_t)value);
 }
 
-/* One piece of a super-packet that is cut into segments. */
+/* One piece of a GSO packet that is cut into segments. */
 struct cut {
     uint32_t first;   /* segments before the piece */
     uint32_t before;  /* payload bytes before the piece */
@@ -77,7 +77,7 @@ struct cut {
 };
 
 /* Turns the IP header at `ip` and the transport header `transport` bytes after it, `headers` bytes together, from those
- * of the super-packet into the piece's: lengths, sequence number, IPv4 identification and checksum, and flags that only
+ * of the GSO packet into the piece's: lengths, sequence number, IPv4 identification and checksum, and flags that only
  * the first or last segment has, as Linux does (tcp_gso_segment, inet_gso_segment). Leaves the transport checksum as it
  * is. */
 void headers_cut(uint8_t *ip, uint32_t transport, uint32_t headers, const struct cut *cut);

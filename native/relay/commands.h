@@ -6,7 +6,7 @@
  *
  * The statistics of a direction are the counters of frames/stats.h and
  *   spec              in force; rate_bps is null without a rate or with a trace; queue_bytes and queue_packets are null
- *                     without a rate, and one of them always is; max_frame_bytes 0: no super-frames
+ *                     without a rate, and one of them always is; max_frame_bytes 0: no GSO packets
  *   queue_peak_bytes  the most bytes that ever waited for serialisation, which queue_bytes limits
  *   lateness_ns       by how much frames were written too late; histogram[k] counts 2^k to 2^(k+1)-1 ns ([0] also 0)
  *   cpu_ns            CPU time of the direction's thread, with what the receiving host's kernel does on a write. If one

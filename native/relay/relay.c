@@ -50,12 +50,12 @@ static const char control_help[] =
     "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC\n"
     "  cancel                                  forgets the requests that wait for their time\n"
     "\n"
-    "Super-frames (several segments in one piece) pass while one takes at most 1 ms at the rate. Each of their\n"
+    "GSO packets (several segments in one piece) pass while one takes at most 1 ms at the rate. Each of their\n"
     "segments is lost separately; an AQM drops or marks them whole. With a key that is marked *, and with reorder and\n"
     "jitter, they do not pass: the kernel cuts them first. --seed N repeats all random events packet by packet;\n"
     "without it the seed is random, and part of the statistics. --memory bounds what each direction holds, 1 GiB by\n"
-    "default: a third for packets (2112 bytes each), the rest for super-frames (65600 bytes each); what finds no room\n"
-    "is dropped, and counted under `queue`. --exact, for a virtual clock: no frame is written early, and a super-frame\n"
+    "default: a third for packets (2112 bytes each), the rest for GSO packets (65600 bytes each); what finds no room\n"
+    "is dropped, and counted under `queue`. --exact, for a virtual clock: no frame is written early, and a GSO packet\n"
     "takes at most 0.1 ms.\n"
     "Exit codes: 0 stopped; 1 a device was deleted; 2 usage; 3 the machine lacks something.\n";
 

@@ -24,7 +24,7 @@ struct tap_request {
  * remedy in `error`. */
 int tap_create(const struct tap_request *request, char *error, size_t error_size);
 
-/* Lets the kernel pass super-frames of at most `bound` bytes; 0: none, the kernel cuts them. Checksums stay
+/* Lets the kernel pass GSO packets of at most `bound` bytes; 0: none, the kernel cuts them. Checksums stay
  * unfinished in either case. Works wherever the device is, from any thread with CAP_SYS_ADMIN, which enters the
  * device's namespace for a moment. Returns the bound in force: `bound`, or 0 if the kernel cannot do it. */
 uint32_t tap_bound_frames(int fd, uint32_t bound);

@@ -23,7 +23,7 @@
 /* The TUN device, the interface that applications use. */
 struct tun {
     int fd;
-    bool tcp, udp; /* whether super-packets pass, in both directions */
+    bool tcp, udp; /* whether GSO packets pass, in both directions */
 };
 
 /* The state of a path, protected by `lock`. */
@@ -66,7 +66,7 @@ struct tunnel {
 /* Opens sockets and device. Returns false with a sentence and a remedy in `error`. */
 bool tunnel_open(struct tunnel *tunnel, const struct configuration *configuration, char *error, size_t error_size);
 
-/* Sets the device's MTU. `segments` is the most that a super-packet may have; 0 for the default. Returns false if the
+/* Sets the device's MTU. `segments` is the most that a GSO packet may have; 0 for the default. Returns false if the
  * kernel refuses. */
 bool tunnel_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments);
 

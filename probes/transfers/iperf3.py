@@ -142,7 +142,7 @@ class Iperf3(Probe):
 
 def _patiently() -> list[str]:
     """Returns the words before a command that must not wait in a busy loop, because the clock is virtual."""
-    return [] if clock_here() is Clock.REAL else native.preloading_command("patience.so")
+    return [] if clock_here() is Clock.REAL else native.preloading_command("select_backoff.so")
 
 
 def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:

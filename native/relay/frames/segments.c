@@ -5,7 +5,7 @@
 
 #include "packets/headers.h"
 
-/* The headers of a super-frame that the kernel makes are no longer than this. */
+/* The headers of a GSO packet that the kernel makes are no longer than this. */
 #define HEADERS_MAX 512u
 
 _Static_assert(sizeof(struct virtio_net_hdr) == FRAME_VNET_BYTES, "the TAP's default vnet header");
@@ -22,7 +22,7 @@ static bool is_udp(const struct virtio_net_hdr *vnet)
     return (vnet->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4;
 }
 
-/* Whether the headers of a super-frame are where its vnet header says; cut() relies on it. */
+/* Whether the headers of a GSO packet are where its vnet header says; cut() relies on it. */
 static bool headers_fit(const struct virtio_net_hdr *vnet, const uint8_t *packet, size_t headers, size_t available,
                         size_t checksum)
 {
@@ -37,7 +37,7 @@ static bool headers_fit(const struct virtio_net_hdr *vnet, const uint8_t *packet
 }
 
 /* Length of Ethernet, IP and transport headers together, or 0 if they make no sense. The kernel always leaves the
- * checksum of a super-frame unfinished; it starts with the transport header. */
+ * checksum of a GSO packet unfinished; it starts with the transport header. */
 static size_t headers_length(const struct frame *frame, const struct virtio_net_hdr *vnet)
 {
     const uint8_t *packet = frame->head + sizeof *vnet;
@@ -109,7 +109,7 @@ static void replace_length_in_checksum(uint8_t *checksum, uint32_t before, uint3
     headers_write16(checksum, headers_sum(headers_read16(checksum), headers_sum((uint16_t)after, (uint16_t)~before)));
 }
 
-/* Turns the headers of a super-frame, which are in `piece`, into those of `count` of its segments, and sets the
+/* Turns the headers of a GSO packet, which are in `piece`, into those of `count` of its segments, and sets the
  * sizes. */
 static void cut(struct frame *piece, const struct layout *layout, uint32_t first, uint32_t count)
 {

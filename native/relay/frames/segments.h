@@ -1,4 +1,4 @@
-/* Super-frames: how many segments a frame is on the wire, and frames that are made of some of its segments. */
+/* GSO packets: how many segments a frame is on the wire, and frames that are made of some of its segments. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #include "relay/frames/pool.h"
 
-/* The parts of a super-frame for which segments_measure() has returned true. */
+/* The parts of a GSO packet for which segments_measure() has returned true. */
 struct layout {
     uint32_t headers;  /* bytes of Ethernet, IP and transport headers, after the vnet header */
     uint32_t payload;  /* bytes after them */
@@ -14,7 +14,7 @@ struct layout {
 };
 
 /* Sets frame->wire from frame->length and the headers. Returns false if the frame is malformed: shorter than an
- * Ethernet header, or a super-frame whose headers make no sense. The vnet header's hdr_len is ignored, because the
+ * Ethernet header, or a GSO packet whose headers make no sense. The vnet header's hdr_len is ignored, because the
  * kernel fills it with a linear length. */
 bool segments_measure(struct frame *frame);
 

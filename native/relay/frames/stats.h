@@ -19,7 +19,7 @@
     COUNTER(ecn_marked) /* packets that an AQM marked instead of dropping them */
 
 /* Why packets did not arrive. Queue: no room; AQM: dropped by CoDel; loss: random, single or in bursts; black hole,
- * down: the link was in this state; malformed: a super-frame whose headers make no sense; device: the kernel refused
+ * down: the link was in this state; malformed: a GSO packet whose headers make no sense; device: the kernel refused
  * the write, usually because that end is down. */
 enum drop { DROP_QUEUE, DROP_AQM, DROP_LOSS, DROP_BLACKHOLE, DROP_DOWN, DROP_MALFORMED, DROP_DEVICE, DROP_CAUSES };
 

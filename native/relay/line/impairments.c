@@ -105,7 +105,7 @@ static bool complete_checksum(struct frame *frame)
     return true;
 }
 
-/* Flips a random bit of the packet. Not of a super-frame: they do not enter while this is on, and those that are inside
+/* Flips a random bit of the packet. Not of a GSO packet: they do not enter while this is on, and those that are inside
  * already pass as they are. */
 static void corrupt(struct impairments *impairments, struct frame *frame)
 {
@@ -132,7 +132,7 @@ static void propagate(struct impairments *impairments, struct frame *frame, uint
         flight_append(impairments->flight, frame);
 }
 
-/* A super-frame that loses some of its segments. */
+/* A GSO packet that loses some of its segments. */
 struct split {
     struct impairments *impairments;
     struct frame *whole;

@@ -15,7 +15,7 @@ static void change_rate(struct transmitter *transmitter, const struct spec *befo
 }
 
 /* The fraction of a nanosecond is carried over: cut off, it would be an error of 0.4 % for an acknowledgement at 10
- * Gb/s. No overflow: a super-frame is under 2^27 bits even if every segment is tiny. */
+ * Gb/s. No overflow: a GSO packet is under 2^27 bits even if every segment is tiny. */
 static uint64_t serialisation_ns(struct transmitter *transmitter, uint64_t rate_bps, uint32_t bytes)
 {
     if (rate_bps == 0)

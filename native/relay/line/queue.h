@@ -1,5 +1,5 @@
 /* The queue in front of the line: drop-tail, CoDel (RFC 8289) or FQ-CoDel (RFC 8290), within a bound in bytes or
- * packets. Packets are wire segments: of a super-frame as many enter as there is room for, but an AQM drops or marks
+ * packets. Packets are wire segments: of a GSO packet as many enter as there is room for, but an AQM drops or marks
  * it whole, as Linux's own does. */
 #pragma once
 

@@ -9,13 +9,13 @@
 
 #include "relay/spec/trace.h"
 
-/* A super-frame arrives whole: for this long at most it may keep the line busy, delay others and arrive as a burst. */
+/* A GSO packet arrives whole: for this long at most it may keep the line busy, delay others and arrive as a burst. */
 #define SPEC_FRAME_BOUND_NS UINT64_C(1000000)
 /* The same on a virtual clock, where more packets cost nothing. */
 #define SPEC_EXACT_FRAME_BOUND_NS UINT64_C(100000)
-/* The largest super-frame that Linux makes without BIG TCP. */
+/* The largest GSO packet that Linux makes without BIG TCP. */
 #define SPEC_FRAME_MAX_BYTES 65536u
-/* Less than two segments of 1500 bytes and the room that TCP sets aside for headers: super-frames would save
+/* Less than two segments of 1500 bytes and the room that TCP sets aside for headers: GSO packets would save
  * nothing. */
 #define SPEC_FRAME_MIN_BYTES 3400u
 /* A text form is shorter. */
@@ -30,7 +30,7 @@ enum spec_discipline { SPEC_DROPTAIL, SPEC_CODEL, SPEC_FQ_CODEL };
  * order. A line here makes the member of struct spec, the key in the text form with its bounds and error texts, the
  * value in the statistics, and the line in `relay --help`.
  *
- * FIELD(type of the member, key, kind, frames, example, help). The kinds are in spec.c. Frames: WHOLE if super-frames
+ * FIELD(type of the member, key, kind, frames, example, help). The kinds are in spec.c. Frames: WHOLE if GSO packets
  * pass while the field is set, SINGLE if the kernel must cut them first. */
 #define SPEC_FIELDS(FIELD)                                                                                             \
     FIELD(uint64_t, rate_bps, RATE, WHOLE, "50000000",                                                                 \
@@ -91,6 +91,6 @@ uint64_t spec_mean_bps(const struct spec *spec);
  * packets are counted instead. Has no meaning without a rate, since nothing waits then. */
 uint64_t spec_queue_bytes(const struct spec *spec);
 
-/* The largest super-frame (several segments in one piece) that may enter: what the rate sends in `longest_ns`, at most
+/* The largest GSO packet (several segments in one piece) that may enter: what the rate sends in `longest_ns`, at most
  * SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or because a field needs single segments. */
 uint32_t spec_frame_bound(const struct spec *spec, uint64_t longest_ns);

@@ -18,7 +18,7 @@ static uint32_t payload_of(const struct packet *packet)
     return packet->length - packet->headers;
 }
 
-/* Whether a packet can be part of a super-packet: the same conditions as in Linux's GRO. */
+/* Whether a packet can be part of a GSO packet: the same conditions as in Linux's GRO. */
 static bool is_mergeable(const struct merger *merger, const struct packet *packet)
 {
     if (payload_of(packet) == 0 || (packet->v4 && packet->transport != IPV4_HEADER))
@@ -65,7 +65,7 @@ static bool continues(const struct merger *merger, const struct packet *packet)
                                                  headers_read32(first->ip + first->transport + 4) + merger->payload;
 }
 
-/* Whether a packet can be appended. A super-packet is marked as "checksum not yet computed", so a packet with a wrong
+/* Whether a packet can be appended. A GSO packet is marked as "checksum not yet computed", so a packet with a wrong
  * checksum stays alone for its receiver to reject. */
 static bool may_append(struct merger *merger, const struct packet *packet)
 {
@@ -96,7 +96,7 @@ static void begin(struct merger *merger, const struct packet *packet, struct buf
     merger->open = merger->open && is_mergeable(merger, packet);
 }
 
-/* Turns the first packet's headers into the super-packet's, with the checksum of the pseudo header alone. */
+/* Turns the first packet's headers into the GSO packet's, with the checksum of the pseudo header alone. */
 static void write_headers(struct merger *merger)
 {
     const struct packet *first = &merger->first;

@@ -1,4 +1,4 @@
-/* Merges consecutive packets of a flow into super-packets, so that the kernel handles up to 64 KiB at once. */
+/* Merges consecutive packets of a flow into GSO packets, so that the kernel handles up to 64 KiB at once. */
 #pragma once
 
 #include <linux/virtio_net.h>
@@ -21,9 +21,9 @@ struct merger_output {
 struct merger {
     struct merger_output output;
     struct buffers *buffers;
-    bool tcp, udp; /* whether the kernel accepts super-packets of these */
+    bool tcp, udp; /* whether the kernel accepts GSO packets of these */
 
-    struct packet first; /* of the super-packet; its headers are unchanged */
+    struct packet first; /* of the GSO packet; its headers are unchanged */
     bool open;           /* another packet may be appended */
     bool checked;        /* whether the first packet's checksum is known to be right */
     uint32_t count;      /* packets */

@@ -187,7 +187,7 @@ static void take_pieces(struct sender *sender, const struct packet *whole, uint3
     }
 }
 
-/* Whether the vnet header fits the super-packet, which must be TCP or UDP with an unfinished checksum. */
+/* Whether the vnet header fits the GSO packet, which must be TCP or UDP with an unfinished checksum. */
 static bool is_consistent(const struct virtio_net_hdr *vnet, const struct packet *packet)
 {
     uint8_t protocol =

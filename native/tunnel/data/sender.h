@@ -1,4 +1,4 @@
-/* From the TUN device to the paths: cuts super-packets into packets that fit, numbers them, chooses a path for each,
+/* From the TUN device to the paths: cuts GSO packets into packets that fit, numbers them, chooses a path for each,
  * and joins packets of one size into messages for the kernel. Does no I/O. */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "tunnel/data/packet.h"
 #include "tunnel/data/scheduler.h"
 
-/* Packets between two flushes. A super-packet with more segments counts as malformed. */
+/* Packets between two flushes. A GSO packet with more segments counts as malformed. */
 #define SENDER_BATCH 512u
 /* Bytes before a packet that sender_take() overwrites. */
 #define SENDER_HEADROOM GRE_SEQUENCED_BYTES
@@ -71,7 +71,7 @@ struct sender {
 /* Returns false if there is no memory. The caller initialises the scheduler first. */
 bool sender_init(struct sender *sender);
 
-/* Takes a packet or super-packet of `length` bytes, as read from the device; it must stay in place until
+/* Takes a packet or GSO packet of `length` bytes, as read from the device; it must stay in place until
  * sender_flush(). Overwrites the SENDER_HEADROOM bytes before it. Returns false if the batch has no room: flush, and
  * call again. */
 bool sender_take(struct sender *sender, const struct virtio_net_hdr *vnet, uint8_t *ip, uint32_t length);

@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return built
 
 
-@pytest.mark.parametrize("library", ["sockets.so", "patience.so", "steady_time.so"])
+@pytest.mark.parametrize("library", ["sockets.so", "select_backoff.so", "steady_time.so"])
 def test_a_library_is_loaded_besides_those_of_others(folder, library):
     if library == "sockets.so":
         words = ["env", *(f"{name}={value}" for name, value in native.preloading(library).items())]

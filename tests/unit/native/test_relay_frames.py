@@ -1,4 +1,4 @@
-"""Super-frames: their segments on the wire, and their pieces, which must be what the kernel would make of them."""
+"""GSO packets: their segments on the wire, and their pieces, which must be what the kernel would make of them."""
 
 import ctypes
 
@@ -53,7 +53,7 @@ def test_each_piece_is_due_when_its_last_segment_has_left():
 
 
 def test_losses_do_not_depend_on_how_segments_are_bundled():
-    """A seed loses the same segments of a stream, in super-frames or one by one."""
+    """A seed loses the same segments of a stream, in GSO packets or one by one."""
     frame = super_frame(content(40 * 1448))
     whole, single = Line("loss=0.1", frame), Line("loss=0.1", *(bytes(VNET.size) + it for it in segmented(frame)))
     together = [segment for departure in whole.departures(1) for segment in segmented(departure.data)]

@@ -1,4 +1,4 @@
-/* patience.so: lets a program wait that only asks, again and again, whether it may write (LD_PRELOAD).
+/* select_backoff.so: lets a program wait that only asks, again and again, whether it may write (LD_PRELOAD).
  *
  * At the end of a transfer iperf3 (before 3.16) waits for its server like this, for as long as the queues on the path
  * take to empty. In real time that is a busy loop of a fraction of a second. On a virtual clock, which stands still
