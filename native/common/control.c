@@ -53,7 +53,7 @@ static int lock_folder(const char *path)
     return fd;
 }
 
-/* Whether there is a socket at the path on which nobody listens, because its program was killed. */
+/* Returns whether the path has a socket on which nobody listens, because its program was killed. */
 static bool is_left_over(const char *path)
 {
     struct stat status;

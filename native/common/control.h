@@ -8,7 +8,7 @@
 #define CONTROL_CLIENTS 16
 #define CONTROL_ANSWER_BYTES 32768
 
-/* What a program does with requests, and at times of its own between them. */
+/* A program's callbacks: for requests, and for work that is due between them. */
 struct control_handler {
     void *context;
     /* Appends the answer to the text in `out`. May change the request, which is one line of text. */

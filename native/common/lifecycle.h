@@ -1,4 +1,4 @@
-/* How a program starts and ends: exit codes, stop signals, and the end of its parent. */
+/* Start and end of a program: exit codes, stop signals, and the end of its parent. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* entropy.so: gives a virtual-time kernel the same random numbers each time (LD_PRELOAD).
  *
- * User-Mode Linux seeds its random numbers with getrandom() of the machine. Everything random in the lab comes from
+ * User-Mode Linux seeds its random numbers with getrandom() of the machine. Everything random in it comes from
  * them, from ports and sequence numbers to hash seeds. Here they are a function of FLIGHTPATH_SEED (SplitMix64; Steele,
  * Lea and Flood, 2014). */
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include "relay/line/line.h"
 #include "relay/spec/spec.h"
 
-/* So many frames are read before due ones get their turn, and the other way round. */
+/* Number of frames to read before due ones get their turn, and the other way round. */
 #define DIRECTION_BATCH 32
 
 /* The arguments of line_change(). */

@@ -17,7 +17,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How long input may stay unread while the line is busy: about the time of a frame. */
+/* Limit of the time that input stays unread while the line is busy: about the time of a frame. */
 static uint64_t nap_limit(const struct line *line)
 {
     uint64_t rate_bps = spec_mean_bps(&line->spec);

@@ -72,8 +72,8 @@ bool tunnel_set_mtu(const struct tun *tun, uint32_t mtu, uint32_t segments);
 
 /* For these two the caller has `lock`. */
 bool tunnel_path_is_up(const struct tunnel *tunnel, int path);
-/* How long to delay the path's packets to match slower paths, if the scheduler takes them in turn: then a connection's
- * round trip stays the same. */
+/* Returns how long to delay the path's packets to match slower paths, if the scheduler takes them in turn: then a
+ * connection's round trip stays the same. */
 uint64_t tunnel_lead_ns(const struct tunnel *tunnel, int path);
 
 /* The threads. */

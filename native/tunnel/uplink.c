@@ -10,10 +10,10 @@
 #include "tunnel/tunnel.h"
 
 #define PACKET_MAX 65536u
-/* How much to read before sending: so much that it stays in the processor's cache. */
+/* Bytes to read before sending: few enough to stay in the processor's cache. */
 #define BATCH_BYTES 65536u
 #define ROOM_BYTES (BATCH_BYTES + PACKET_MAX + 4096u)
-/* How long to wait for a full socket queue before dropping packets. */
+/* Longest wait for a full socket queue before packets are dropped. */
 #define FULL_QUEUE_MS 10
 
 struct uplink {

@@ -34,7 +34,7 @@ struct frame {
     _Alignas(64) uint8_t head[POOL_FRAME_BYTES - 64];
 };
 
-/* How many of the frame's bytes are in its head. */
+/* Returns the number of the frame's bytes that are in its head. */
 static inline size_t frame_head_bytes(const struct frame *frame)
 {
     return frame->length < sizeof frame->head ? frame->length : sizeof frame->head;

@@ -57,7 +57,7 @@ static size_t readable_bytes(const struct frame *frame)
     return frame_head_bytes(frame) - FRAME_VNET_BYTES;
 }
 
-/* How many of the frame's segments there is room for. */
+/* Returns the number of the frame's segments for which there is room. */
 static uint32_t segments_admitted(const struct queue *queue, const struct frame *frame)
 {
     uint64_t packets = queue->packets_limit > queue->packets ? queue->packets_limit - queue->packets : 0;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What one opportunity carries: a packet of 1500 bytes with its Ethernet header (1504 bytes as mahimahi counts). */
+/* Bytes of one opportunity: a packet of 1500 bytes with its Ethernet header (1504 bytes as mahimahi counts). */
 #define TRACE_OPPORTUNITY_BYTES 1514u
 #define TRACE_OPPORTUNITIES_MAX 10000000u
 

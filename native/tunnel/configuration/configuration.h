@@ -34,7 +34,7 @@ struct addresses {
     int count;
 };
 
-/* What can change while the tunnel runs. */
+/* Settings that can change while the tunnel runs. */
 struct path_changeable {
     double weight;
     bool backup, enabled;

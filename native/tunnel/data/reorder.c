@@ -5,9 +5,9 @@
 
 #include "common/clock.h"
 
-/* How many strays in a row are accepted. They are ahead if all paths were dead for a while. They are behind if a peer
- * without keepalives has restarted, which is rarer, and a mistake costs more; but not after a pause, which a restart
- * takes. */
+/* Number of strays in a row from which they are accepted. They are ahead if all paths were dead for a while. They are
+ * behind if a peer without keepalives has restarted, which is rarer, and a mistake costs more; but not after a pause,
+ * which a restart takes. */
 #define STRAYS_AHEAD 2
 #define STRAYS_BEHIND 16
 #define STRAYS_AFTER_PAUSE 2

@@ -45,7 +45,7 @@ struct peer_path {
     uint64_t lost_inwards, lost_outwards;
     double loss_inwards, loss_outwards; /* smoothed shares */
     uint64_t sent_outwards;             /* by us */
-    /* What arrives at the peer. */
+    /* Data that has arrived at the peer. */
     uint64_t arrived_bytes, arrived_at_ns; /* as it last reported, on its clock */
     double delivered_bps;                  /* smoothed */
 };
