@@ -32,10 +32,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for add in (student.add_list, student.add_start, student.add_check):
-        add(commands)
-    for add in (teacher.add_grade, teacher.add_class, teacher.add_parameters):
-        add(commands)
+    student.add_commands(commands)
+    teacher.add_commands(commands)
     return parser
 
 

@@ -17,42 +17,36 @@ from results.store.location import STORE_FORM, StoreLocation, server_url
 from results.store.store import Store
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""The parsers of `flightpath lab` commands, to which each `add_` function adds one."""
+"""The parsers of the commands of `flightpath lab`."""
 
 
-def add_list(commands: Commands) -> None:
-    """Adds `flightpath lab list`."""
-    command = commands.add_parser("list", help="list the labs", description="Lists the labs.")
-    command.set_defaults(run_command=_list)
+def add_commands(commands: Commands) -> None:
+    """Adds the commands of students to `flightpath lab`."""
+    listing = commands.add_parser("list", help="list the labs", description="Lists the labs.")
+    listing.set_defaults(run_command=_list)
 
-
-def add_start(commands: Commands) -> None:
-    """Adds `flightpath lab start`."""
     text = "Makes a folder with the instructions of a lab, in a student's own variant, and the files to complete."
-    command = commands.add_parser("start", help="make a folder with instructions and files", description=text)
-    command.add_argument("lab", metavar="LAB", help="its number or its name")
-    add_variant(command)
-    command.add_argument("--folder", type=Path, metavar="DIR", help="the folder to make (default labNN_NAME, here)")
-    command.set_defaults(run_command=_start)
+    start = commands.add_parser("start", help="make a folder with instructions and files", description=text)
+    start.add_argument("lab", metavar="LAB", help="its number or its name")
+    add_variant(start)
+    start.add_argument("--folder", type=Path, metavar="DIR", help="the folder to make (default labNN_NAME, here)")
+    start.set_defaults(run_command=_start)
 
-
-def add_check(commands: Commands) -> None:
-    """Adds `flightpath lab check`."""
     text = (
         "Tries a student's work in a network of the student's variant, in virtual time where that is possible, and "
         "says what is right and what is wrong. Exit codes: 0 all is right, 1 something is wrong, 2 usage, 3 this "
         "machine lacks something, 4 the measurement cannot be trusted and nothing was judged."
     )
-    command = commands.add_parser("check", help="try and judge your work", description=text)
-    command.add_argument(
+    checking = commands.add_parser("check", help="try and judge your work", description=text)
+    checking.add_argument(
         "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="of the lab (default: here)"
     )
-    command.add_argument(
+    checking.add_argument(
         "--store",
         metavar="URL",
         help=f"record the result on your class's dashboard: your teacher gives out {STORE_FORM}",
     )
-    command.set_defaults(run_command=_check)
+    checking.set_defaults(run_command=_check)
 
 
 def add_variant(command: argparse.ArgumentParser) -> None:

@@ -37,40 +37,34 @@ you alone.
 """
 
 
-def add_grade(commands: Commands) -> None:
-    """Adds `flightpath lab grade`."""
-    command = commands.add_parser("grade", help="marks for a folder of submissions", description=_GRADE)
-    command.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS", help="folders or .zip files")
-    command.add_argument("--course", default="", metavar="WORD", help="the word that you gave out, if any")
-    command.add_argument(
+def add_commands(commands: Commands) -> None:
+    """Adds the commands of teachers to `flightpath lab`."""
+    grading = commands.add_parser("grade", help="marks for a folder of submissions", description=_GRADE)
+    grading.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS", help="folders or .zip files")
+    grading.add_argument("--course", default="", metavar="WORD", help="the word that you gave out, if any")
+    grading.add_argument(
         "--jobs", type=int, metavar="N", help="submissions to grade in parallel (default: one per processor)"
     )
-    command.add_argument("--csv", type=Path, metavar="FILE", help="a line for each submission")
-    command.add_argument(
+    grading.add_argument("--csv", type=Path, metavar="FILE", help="a line for each submission")
+    grading.add_argument(
         "--nbgrader", type=Path, metavar="FILE", help="a CSV file with the columns of nbgrader's export"
     )
-    command.add_argument(
+    grading.add_argument(
         "--gradescope", type=Path, metavar="DIR", help="a results.json for each, as Gradescope takes it"
     )
-    command.set_defaults(run_command=_grade)
+    grading.set_defaults(run_command=_grade)
 
+    progress = commands.add_parser("class", help="how far the class has come", description=_CLASS)
+    progress.add_argument("--store", required=True, metavar="URL", help=f"the class's database: {STORE_FORM}")
+    progress.add_argument("--course", metavar="WORD", help="only the checks of this course")
+    progress.add_argument("--names", action="store_true", help="show each student, too")
+    progress.set_defaults(run_command=_class)
 
-def add_class(commands: Commands) -> None:
-    """Adds `flightpath lab class`."""
-    command = commands.add_parser("class", help="how far the class has come", description=_CLASS)
-    command.add_argument("--store", required=True, metavar="URL", help=f"the class's database: {STORE_FORM}")
-    command.add_argument("--course", metavar="WORD", help="only the checks of this course")
-    command.add_argument("--names", action="store_true", help="show each student, too")
-    command.set_defaults(run_command=_class)
-
-
-def add_parameters(commands: Commands) -> None:
-    """Adds `flightpath lab variant`."""
     text = "Prints the numbers of a student's variant."
-    command = commands.add_parser("variant", help="print the numbers of a student's variant", description=text)
-    command.add_argument("lab", metavar="LAB", help="its number or its name")
-    add_variant(command)
-    command.set_defaults(run_command=_variant)
+    variant = commands.add_parser("variant", help="print the numbers of a student's variant", description=text)
+    variant.add_argument("lab", metavar="LAB", help="its number or its name")
+    add_variant(variant)
+    variant.set_defaults(run_command=_variant)
 
 
 def _variant(options: argparse.Namespace) -> int:
