@@ -21,7 +21,6 @@ from execution.guests.calling import GuestCall, called
 from execution.guests.guest import POLL_S, Guest
 from execution.progress import PERIOD_S
 from execution.uml.kernel import UmlKernel
-from execution.uml.processors import idlest_first
 from execution.uml.uml import UserModeLinux
 from execution.vm import kernels
 from execution.vm.virtual_machine import VirtualMachine
@@ -121,7 +120,7 @@ class UmlExecutor(GuestExecutor):
         kernel: the kernel that is started.
         clock: clock of the guests; with the real one only one cell at a time is of use.
         jobs: number of cells at once.
-        processors: processors for the guests, in turn; by default this machine's, the idlest first.
+        processors: processors for the guests, in turn; by default each guest chooses.
     """
 
     name = "uml"
@@ -132,11 +131,11 @@ class UmlExecutor(GuestExecutor):
     ) -> None:
         super().__init__(jobs)
         self._kernel, self.clock = kernel, clock
-        self._processors = processors or idlest_first()
+        self._processors = processors
 
     @override
     def guest(self, argv: Sequence[str], writable: Path | None, slot: int, seed: int) -> Guest:
-        processor = self._processors[slot % len(self._processors)]
+        processor = self._processors[slot % len(self._processors)] if self._processors else None
         machine = UserModeLinux(
             self._kernel, self.clock, UML_MEMORY_MIB, writable, self.artifacts_at, processor=processor, seed=seed
         )

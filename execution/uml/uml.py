@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Self
 
 from execution.guests.guest import Guest
+from execution.uml import processors
 from execution.uml.clock_controller import SOCKET, AtOnce, ClockController, RealPace
 from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
-from execution.uml.processors import idlest_first
 from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
@@ -49,7 +49,7 @@ class UserModeLinux:
         writable: folder in which the command's files are kept.
         writable_at: path of that folder in the guest; by default the same.
         keeps_folder: keep what the command writes in the current folder.
-        processor: processor of this machine on which it runs; by default the one with the most idle time.
+        processor: processor of this machine on which it runs; by default the idlest that no other guest has.
         standstill_s: seconds of processor time for which a program may busy-wait, so that virtual time cannot advance.
         seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
             time the same command then does the same to the last bit. None: random numbers and date of this machine.
@@ -125,7 +125,7 @@ class UmlGuest(Guest):
             self.clock = ClockController(Path(f"/proc/self/fd/{folder}"), pace, holds=self._machine.holds)
             self._stack.enter_context(self.clock)
         super().__enter__()
-        processor = idlest_first()[0] if self._machine.processor is None else self._machine.processor
+        processor = self._stack.enter_context(processors.taken(self._machine.processor))
         with contextlib.suppress(OSError):  # it has ended already
             os.sched_setaffinity(self._process.pid, {processor})
         self._watch: StandstillWatch | None = None
