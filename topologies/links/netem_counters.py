@@ -82,10 +82,12 @@ class Reading:
         refused = self.refused[stages.exit]
         arrived = htb["packets"] - self.refused[stages.rate]
         gone = netem["packets"] + netem["drops"] + netem["qlen"] + lost.in_flight
+        # While the exit's interface comes up, the kernel refuses packets before netem counts them.
+        refused_after_netem = max(0, refused - max(0, arrived - gone))
         return {
             "in_packets": gate["packets"],
             "in_bytes": gate["bytes"],
-            "out_packets": netem["packets"] - refused,
+            "out_packets": netem["packets"] - refused_after_netem,
             "out_bytes": netem["bytes"],
             "queued_packets": htb["qlen"] + netem["qlen"],
             "queued_bytes": htb["backlog"] + netem["backlog"],

@@ -38,3 +38,11 @@ def test_segments_of_dropped_gso_packets_are_counted_once_nothing_waits():
     counters = reading(100, 0, rate, qdisc("netem", "20:", 55)).direction(STAGES, NO_LOSS)
     assert counters["drops"]["queue"] == 45
     assert balanced(counters)
+
+
+def test_packets_that_are_refused_before_netem_or_behind_it_are_lost_once():
+    rate = [qdisc("htb", "1:", 110), qdisc("fq_codel", "10:", 110, drops=42, drop_overlimit=0)]
+    for left in (109, 110):  # one interface came up late; or the far end took one less
+        counters = reading(152, 0, rate, qdisc("netem", "20:", left), refused=1).direction(STAGES, NO_LOSS)
+        assert (counters["out_packets"], counters["drops"]["device"]) == (109, 1)
+        assert balanced(counters)
