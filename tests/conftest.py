@@ -1,28 +1,31 @@
-"""Fixtures that several folders of tests use, and the profiles of hypothesis."""
+"""Fixtures that several folders of tests use.
+
+Each virtual-time kernel loads this file anew, so what few tests need is imported where it is used.
+"""
 
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError
-from results.store.location import StoreLocation, server_url
-from tests.support.database_server import DatabaseServer, database_server
-from tests.support.running import scheduling, times, virtual_tests
+from tests.support.running import times, virtual_tests
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.sandbox import sandbox
 from topologies.testbed.openvswitch import has_kernel_datapath
 
-# No time limit for an example, since machines differ. The same examples every time, so that only a change makes a test
-# fail; `pytest --hypothesis-profile explore` (and `make fuzz`) looks for new ones.
-settings.register_profile("flightpath", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None)
-settings.load_profile("flightpath")
+if TYPE_CHECKING:
+    from results.store.location import StoreLocation
+    from tests.support.database_server import DatabaseServer
+
+# Virtual-time kernels find each test compiled, whether or not PYTHONDONTWRITEBYTECODE is set here.
+sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     if config.pluginmanager.has_plugin("xdist"):
+        from tests.support.running import scheduling
+
         config.pluginmanager.register(scheduling)
     if name := config.getoption("times"):
         config.pluginmanager.register(times.Keeper(name))
@@ -50,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sorts tests; in the virtual-time kernel they stay in the order in which the host asks for them."""
     if clock_here() is Clock.REAL:
+        from tests.support.running import scheduling
+
         scheduling.sort(items)
 
 
@@ -89,17 +96,20 @@ def emulator(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[DatabaseServer]:
+def server() -> "Iterator[DatabaseServer]":
     """A PostgreSQL server for the tests."""
+    from tests.support.database_server import database_server
+
     with database_server() as running:
         yield running
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], StoreLocation]:
+def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> "Callable[[str], StoreLocation]":
     """Makes a location by name; all of one test are on the same kind of database, and each kind has its turn."""
+    from results.store.location import StoreLocation, server_url
 
-    def made(name: str) -> StoreLocation:
+    def made(name: str) -> "StoreLocation":
         database = request.getfixturevalue("server").database() if request.param == "postgresql" else None
         return StoreLocation(tmp_path / name, server_url(str(database)) if database else None)
 
@@ -107,7 +117,7 @@ def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[st
 
 
 @pytest.fixture
-def location(new_location: Callable[[str], StoreLocation]) -> StoreLocation:
+def location(new_location: "Callable[[str], StoreLocation]") -> "StoreLocation":
     """Where the test's store is."""
     return new_location("runs")
 
