@@ -6,6 +6,7 @@ A kernel computes all the time, and takes one processor. Most other tests wait.
 import functools
 import math
 import os
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -14,14 +15,18 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from flightpath.project import PROJECT
-from tests.support.running import virtual_tests
+from tests.support.running import times, virtual_tests
 
 STARTS_KERNELS, TOGETHER = "starts_kernels", "together"
 
 
 def sort(items: list[pytest.Item]) -> None:
-    """Puts tests that take long first. Otherwise one worker still had some of them when the others had none left."""
-    items.sort(key=_expected_s, reverse=True)
+    """Puts first what took long when it last ran, or may. Otherwise one worker still had some when others had none."""
+    took = {name: test.seconds for phase in times.phases() for name, test in phase.tests.items()}
+    took_s: Counter[str] = Counter()
+    for item in items:
+        took_s[_unit_of(item.nodeid)] += took.get(item.nodeid, 0.0)
+    items.sort(key=lambda item: took_s[_unit_of(item.nodeid)] or _expected_s(item), reverse=True)
 
 
 def _expected_s(item: pytest.Item) -> float:
@@ -29,6 +34,12 @@ def _expected_s(item: pytest.Item) -> float:
         return math.inf
     timeout = item.get_closest_marker("timeout")
     return float(timeout.args[0]) if timeout else 0.0
+
+
+def _unit_of(nodeid: str) -> str:
+    """What one worker runs as a whole: the file of a test, or the test."""
+    file = nodeid.partition("::")[0]
+    return file if any(_has_mark(file, mark) for mark in (virtual_tests.MARK, TOGETHER)) else nodeid
 
 
 @functools.cache
@@ -59,8 +70,7 @@ class ByNeed(LoadScopeScheduling):
         return super().remove_node(node)
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return file if any(_has_mark(file, mark) for mark in (virtual_tests.MARK, TOGETHER)) else nodeid
+        return _unit_of(nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
         if self.workqueue and self._next_for(node) is None and not node.shutting_down:
