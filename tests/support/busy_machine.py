@@ -8,15 +8,25 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def busy_machine() -> Iterator[None]:
+def busy_machine(loops: int = 2 * (os.cpu_count() or 1)) -> Iterator[None]:
     """Two busy loops for each processor, so that none is ever idle."""
-    spinning = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"], stdin=subprocess.DEVNULL)
-        for _ in range(2 * (os.cpu_count() or 1))
-    ]
+    spin = [sys.executable, "-c", "while True: pass"]
+    spinning = [subprocess.Popen(spin, stdin=subprocess.DEVNULL) for _ in range(loops)]
     try:
         yield
     finally:
         for process in spinning:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def busy_processor() -> Iterator[None]:
+    """Leaves this process, and what it starts, one processor, which a busy loop has too."""
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(usable)})
+    try:
+        with busy_machine(loops=1):
+            yield
+    finally:
+        os.sched_setaffinity(0, usable)

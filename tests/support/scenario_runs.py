@@ -1,24 +1,26 @@
 """Scenarios as they are typed, one repetition of each cell, on the kernel of the test."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from experiments import catalogue
 from flightpath.clock import Clock, clock_here
-from flightpath.project import PROJECT
+from results.figures import style  # noqa: F401 (a run loads it for its figures)
+from results.pages.json_output import run_json
 from results.store.store import Store
+from scenarios.command import runner
 from tests.support.vocabulary import unknown_metrics
 
 ONE_CELL = {
     "congestion_race": "--algorithm cubic --seconds 4 --only against=nobody",
     "congestion_quadpath": "--algorithms cubic --configurations mptcp4 --seconds 1 --size 5",
-    "dtn_bottleneck": "--scale 0.1 --only bandwidth_mbps=2000 --only size_mb=50",
+    "dtn_bottleneck": "--full --scale 0.1 --only bandwidth_mbps=2000 --only size_mb=20",
     "dtn_buffers": "--only size_mb=5 --only buffer_kib=2048",
-    "dtn_congestion": "--algorithms cubic --only size_mb=20 --only buffer_kib=512",
-    "dtn_mss": "--only mtu=9000 --only streams=1 --only loss=0 --seconds 2",
-    "dtn_multihomed": "--only paths=two --only 'transport=MPTCP subflows'",
+    "dtn_congestion": "--full --algorithms cubic --only size_mb=5 --only buffer_kib=512",
+    "dtn_mss": "--only mtu=9000 --only streams=1 --only loss=0 --bandwidth 100Mbit --seconds 2",
+    "dtn_multihomed": "--full --only size_mb=50 --only paths=two --only 'transport=MPTCP subflows'",
     "dtn_streams": "--only streams=2 --only traffic=isolated --only size_mb=100",
     "dtn_tools": "--only tool=iperf3 --only size_mb=20 --only buffer_kib=512",
     "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
@@ -31,11 +33,15 @@ ONE_CELL = {
 
 
 def measured_cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
-    """The cells of a run, as `--json` prints them; their metrics are in the vocabulary. The store is in the folder."""
-    options = ["--json", "--results", str(folder), "--repeat", "1", "--machine", "here"]
-    command = [sys.executable, "-m", f"scenarios.{scenario}", *options, *words]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
+    """The cells of a run, as `--json` prints them; their metrics are in the vocabulary. The store is in the folder.
+
+    The run is a child of this process, so that the runs of a file load Python's packages once.
+    """
+    options = ["--results", str(folder), "--repeat", "1", "--machine", "here", *words]
+    with pytest.raises(SystemExit) as ended:
+        runner.main(catalogue.find(scenario), options)
     # 4: this machine was busy with something else, which virtual time does not notice.
-    assert done.returncode in ((0,) if clock_here() is Clock.VIRTUAL else (0, 4)), done.stderr
-    assert not any(unknown_metrics(cell.measurement.metrics) for cell in Store.open(folder).cells("latest"))
-    return json.loads(done.stdout)["cells"]
+    assert ended.value.code in ((0,) if clock_here() is Clock.VIRTUAL else (0, 4)), "see the run's output"
+    store = Store.open(folder)
+    assert not any(unknown_metrics(cell.measurement.metrics) for cell in store.cells("latest"))
+    return run_json(store, "latest")["cells"]

@@ -29,16 +29,8 @@ def test_a_new_executor_measures_resumes_and_is_named_in_the_record(tmp_path, mo
     monkeypatch.setitem(
         placement.EXECUTORS, "far", ExecutorKind(lambda plan, request: FarExecutor(), (Clock.REAL,), "far away")
     )
-    words = [
-        *["--only", "window_kib=2048", "--only", "tool=preflight", "--only", "traffic=isolated"],
-        "--results",
-        str(tmp_path),
-        "--json",
-        "--repeat",
-        "1",
-        "--machine",
-        "far",
-    ]
+    words = ["--only", "window_kib=32", "--only", "tool=iperf3", "--seconds", "1", "--repeat", "1"]
+    words += ["--results", str(tmp_path), "--json", "--machine", "far"]
     with pytest.raises(SystemExit):
         runner.main(DtnWindow(), words)
     printed = json.loads(capsys.readouterr().out)

@@ -32,8 +32,8 @@ def serve(server: MultihomedHost, *, mptcp: bool = False) -> Vsftpd:
 
 @pytest.mark.parametrize(
     ("family", "mptcp"),
-    [(4, False), (6, True), *(pytest.param(*words, marks=pytest.mark.nightly) for words in ((4, True), (6, False)))],
-    ids=["tcp", "mptcp over IPv6", "mptcp", "tcp over IPv6"],
+    [(6, True), *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((4, False), (4, True), (6, False)))],
+    ids=["mptcp over IPv6", "tcp", "mptcp", "tcp over IPv6"],
 )
 def test_a_file_arrives_whole_at_the_rate_of_its_paths_under_the_algorithm_asked_for(mptcp, family):
     network = MultipathPair(paths=2, links=LINK, mptcp=mptcp, family=family, congestion_control="reno")

@@ -285,7 +285,7 @@ def test_a_server_that_is_not_there(load, tmp_path, change, kind):
 
 
 @pytest.mark.virtual
-@pytest.mark.parametrize("mptcp", [False, True])
+@pytest.mark.parametrize("mptcp", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_the_schedule_holds_although_somebody_sets_the_time_of_day_all_the_time(load, tmp_path, mptcp):
     """Before JMeter starts, while it starts, during the load and at its end: an hour back, and forward again."""
     is_over, epoch_s = threading.Event(), time.time() - time.monotonic()

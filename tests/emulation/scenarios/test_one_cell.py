@@ -10,8 +10,8 @@ from tests.support.scenario_runs import ONE_CELL, measured_cells
 pytestmark = pytest.mark.virtual
 
 SCENARIOS = (
-    *("congestion_race", "dtn_bottleneck", "dtn_congestion", "dtn_mss", "dtn_multihomed", "dtn_streams", "dtn_tools"),
-    *("congestion_quadpath", "multipath_unequal", "vegas_thresholds"),
+    *("congestion_quadpath", "congestion_race", "dtn_bottleneck", "dtn_congestion", "dtn_mss", "dtn_multihomed"),
+    *("dtn_streams", "vegas_thresholds"),
 )
 
 
