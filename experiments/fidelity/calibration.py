@@ -10,7 +10,7 @@ Thresholds:
   for milliseconds at a time, which will affect what is measured.
 - Round trip of a path. Switches and the stacks of two hosts add less than 1 ms on an idle machine. The limit is 1 ms,
   or 5 % of a long path, or 5 % of the time that the experiment is about: 1 ms matters to a page that takes 9 ms, and
-  not to one that takes 300.
+  not to one that takes 300. It may be shorter by the noise of a delay.
 - Jitter is allowed on top of these. What a specification leaves open (the rate of a trace) is not judged. What the
   machine was too slow to check may be right or wrong, so it degrades the cell but does not make it unusable.
 """
@@ -78,7 +78,7 @@ def _path_faults(paths: Sequence[PathCalibration], measured_time_ms: float) -> I
     for path in paths:
         allowed_ms = max(RTT_EXCESS_MS, RTT_EXCESS_SHARE * max(path.expected_rtt_ms, measured_time_ms))
         excess_ms, uncertain_ms = path.rtt_ms - path.expected_rtt_ms, path.rtt_uncertainty_ms
-        if path.is_judged and not -uncertain_ms <= excess_ms <= allowed_ms + uncertain_ms:
+        if path.is_judged and not -DELAY_NOISE_MS - uncertain_ms <= excess_ms <= allowed_ms + uncertain_ms:
             name = f"path {path.source}-{path.target} (interface {path.port})"
             rtts = f"{path.rtt_ms:.2f} ms instead of {path.expected_rtt_ms:.2f} ms"
             yield Fault("path", Verdict.DEGRADED, name, f"round trip {rtts} before the load", abs(excess_ms))

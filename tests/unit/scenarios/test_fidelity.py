@@ -201,6 +201,7 @@ def test_a_link_can_be_at_fault_before_the_load(measured, verdict, why):
 @pytest.mark.parametrize(
     ("rtt_ms", "changes", "verdict"),
     [
+        (39.999, {}, FAITHFUL),
         (41.5, {}, FAITHFUL),
         (45.0, {}, DEGRADED),
         (20.0, {}, DEGRADED),
