@@ -68,7 +68,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
         help="reading the clock takes so long, as 1us (by default some ns)",
     )
     parser.add_argument("--discard", action="store_true", help="keep nothing that it writes in the current folder")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help="a folder in which the command's files are kept; with --seeds the output of each failed run",
+    )
     parser.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
     parser.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
     parser.add_argument(
