@@ -110,7 +110,7 @@ class GuestChannel(Channel):
 
     def __init__(self, seed: int) -> None:
         self._guest = UserModeLinux(kernel.find(), seed=seed, holds=True).guest(python_module(_MODULE, "-"))
-        self._calls, self._ending = 0, contextlib.ExitStack()
+        self._calls, self._problem, self._ending = 0, "", contextlib.ExitStack()
 
     @override
     def send(self, message: object) -> None:
@@ -129,12 +129,13 @@ class GuestChannel(Channel):
                 if self._guest.exit_code() is not None:
                     break
             except MeasurementFailed as error:
-                raise EOFError(str(error)) from error
+                self._problem = str(error)
+                raise EOFError from error
         return read_message(self._guest.shared / f"answer-{self._calls - 1}")
 
     @override
     def why_ended(self) -> str:
-        return f"has ended: {self._guest.console()}"
+        return f"has ended: {self._problem or self._guest.console()}"
 
     @override
     def close(self) -> None:

@@ -191,6 +191,9 @@ def test_in_virtual_time_the_same_calls_give_the_same_figures_and_the_clock_stan
             with pytest.raises(UsageError):
                 net.ping("dtn1", "dtn2", port=7)
             runs.append((readings, goodput, net.certificate().verdict, net.links.to_csv()))
+            os.kill(net._process.pid, signal.SIGKILL)
+            with pytest.raises(MeasurementFailed, match="kernel has ended before the command"):
+                net.run("dtn1", ["true"])
     assert runs[0] == runs[1]
     (first, second), _, verdict, _ = runs[0]
     assert second - first < 0.01 and verdict is Verdict.FAITHFUL
