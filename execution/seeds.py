@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from execution.guests.guest import POLL_S, Guest
 from execution.uml.uml import UserModeLinux
 from flightpath.errors import MeasurementFailed
 from flightpath.progress import LiveLine, minutes_and_seconds
@@ -90,7 +89,7 @@ class SeedSearch:
         (guest.shared / "stdin").write_bytes(self.stdin.read_bytes())
         with guest:
             try:
-                code, failure = self._ended(guest, stopped), ""
+                code, failure = guest.ended(self.time_limit_s, lambda: _go_on(stopped)), ""
             except MeasurementFailed as error:
                 code, failure = None, str(error).partition("\n")[0]
             output = b"".join(_content(guest.shared / name) for name in ("stdout", "stderr"))
@@ -105,18 +104,14 @@ class SeedSearch:
             return first
         return replace(first, failure=f"two runs differ, first in: {_first_difference(first.output, second.output)}")
 
-    def _ended(self, guest: Guest, stopped: threading.Event) -> int:
-        deadline_s = time.monotonic() + self.time_limit_s
-        while (code := guest.exit_code()) is None:
-            if stopped.wait(POLL_S):
-                raise MeasurementFailed("interrupted")
-            if time.monotonic() > deadline_s:
-                raise MeasurementFailed(f"the command had not ended after {self.time_limit_s:g} s")
-        return code
-
     def _keep(self, outcome: Outcome) -> None:
         if self.kept is not None and outcome.failure:
             (self.kept / f"seed-{outcome.seed}.log").write_bytes(outcome.output)
+
+
+def _go_on(stopped: threading.Event) -> None:
+    if stopped.is_set():
+        raise MeasurementFailed("interrupted")
 
 
 def summary(outcomes: Sequence[Outcome], again: Callable[[int], str]) -> str:

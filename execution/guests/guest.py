@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self
 
@@ -108,17 +108,33 @@ class Guest(ABC):
         """
         if not self.booted():
             raise self.failure("does not boot")
-        deadline = time.monotonic() + time_limit_s
         with (self.shared / "stdout").open("rb") as out, (self.shared / "stderr").open("rb") as err:
-            while True:
-                status = self.exit_code()
+
+            def pass_on() -> None:
                 _pass_on(out, sys.stdout.buffer)
                 _pass_on(err, sys.stderr.buffer)
-                if status is not None:
-                    return status
-                if time.monotonic() > deadline:
-                    raise MeasurementFailed(f"the command had not ended after {time_limit_s:g} s")
-                time.sleep(POLL_S)
+
+            return self.ended(time_limit_s, pass_on)
+
+    def ended(self, time_limit_s: float, meanwhile: Callable[[], None]) -> int:
+        """Waits for the end of the command, and returns its exit code.
+
+        Args:
+            time_limit_s: on this machine's clock.
+            meanwhile: called now and then, the last time when the command has ended.
+
+        Raises:
+            MeasurementFailed: as for `exit_code`, or the time is over.
+        """
+        deadline = time.monotonic() + time_limit_s
+        while True:
+            status = self.exit_code()
+            meanwhile()
+            if status is not None:
+                return status
+            if time.monotonic() > deadline:
+                raise MeasurementFailed(f"the command had not ended after {time_limit_s:g} s")
+            time.sleep(POLL_S)
 
     def exit_code(self) -> int | None:
         """Returns the command's exit code; None while it runs.

@@ -8,6 +8,7 @@ from experiments.parameters import Axis
 from experiments.scenario import RunningCell
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import running
+from probes.counters.links import read_counters
 from results.records import ParameterValue
 from services.iperf3 import Iperf3Server
 
@@ -36,9 +37,9 @@ def applied(run: RunningCell) -> Iterator[None]:
     sender, receiver = run.testbed.host("x1"), run.testbed.host("y1")
     argv = f"iperf3 --client {receiver.address()} --time {_LIMIT_S} --parallel {_STREAMS}".split()
     log = str(run.folder / "cross_traffic.log")
-    link = run.testbed.link(sender.name, 0)
+    link = {sender.name: run.testbed.link(sender.name, 0)}
     with Iperf3Server(receiver, run.folder), running(sender, [*argv, "--logfile", log]):
-        _await_flow(lambda: sum(counters["out_bytes"] for counters in link.stats()["directions"].values()))
+        _await_flow(lambda: sum(read_counters(link).values()))
         yield
 
 
