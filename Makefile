@@ -111,7 +111,7 @@ test-all: test docs vm-setup browser-setup ## everything: all variants, every ex
 	@$(MAKE) --no-print-directory test-vm test-browser
 	@$(MAKE) --no-print-directory campaign CAMPAIGN=--short
 
-test-times: ## how long tests took when they last ran: by phase and folder, and the slowest
+test-times: ## how long tests took when they last ran: by phase and folder, and those that computed most
 	@$(PYTHON) -m tests.times
 
 # Not part of `setup`, because few need it.

@@ -42,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("here"):
         config.pluginmanager.register(virtual_tests.plugin())
+    if config.getoption("times"):
+        config.pluginmanager.register(times.ProcessorTime())
     if hasattr(config, "workerinput"):
         return
     if config.pluginmanager.has_plugin("xdist"):

@@ -1,9 +1,9 @@
-"""`make test-times`: how long tests took when they last ran, by phase and folder, and the slowest.
+"""`make test-times`: how long tests took when they last ran, by phase and folder, and those that computed most.
 
     python -m tests.times [--slowest N]
 
 `make test` keeps the figures in build/test-times/. A test in virtual time has the real seconds in which its kernel
-reported it.
+reported it; the processor time of a kernel is that of the last test of its file.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main() -> int:
         raise UsageError("no times are kept yet", "run `make test`")
     tests = {name: test for phase in kept for name, test in phase.tests.items()}
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    for table in (_of_phases(kept), _of_folders(tests), _of_slowest(tests, options.slowest)):
+    for table in (_of_phases(kept), _of_folders(tests), _of_costly(tests, options.slowest)):
         console.print(table)
     return 0
 
@@ -55,16 +55,22 @@ def _of_folders(tests: dict[str, TestTime]) -> Table:
     for name, test in tests.items():
         parts = name.partition("::")[0].split("/")[:-1]
         folders["/".join(parts[:_FOLDER_PARTS])].append(test)
-    table = _table("folder", "tests", "seconds")
-    for folder, found in sorted(folders.items(), key=lambda item: -sum(test.seconds for test in item[1])):
-        table.add_row(folder, str(len(found)), f"{sum(test.seconds for test in found):.0f}")
+    table = _table("folder", "tests", "seconds", "of processors")
+    for folder, found in sorted(folders.items(), key=lambda item: -_processor_s(item[1])):
+        table.add_row(
+            folder, str(len(found)), f"{sum(test.seconds for test in found):.0f}", f"{_processor_s(found):.0f}"
+        )
     return table
 
 
-def _of_slowest(tests: dict[str, TestTime], count: int) -> Table:
-    table = _table("slowest", "seconds", "outcome")
-    for name, test in sorted(tests.items(), key=lambda item: -item[1].seconds)[:count]:
-        table.add_row(name.removeprefix("tests/"), f"{test.seconds:.1f}", test.outcome)
+def _processor_s(tests: Iterable[TestTime]) -> float:
+    return sum(test.processor_s for test in tests)
+
+
+def _of_costly(tests: dict[str, TestTime], count: int) -> Table:
+    table = _table("most processor time", "seconds", "of processors", "outcome")
+    for name, test in sorted(tests.items(), key=lambda item: -item[1].processor_s)[:count]:
+        table.add_row(name.removeprefix("tests/"), f"{test.seconds:.1f}", f"{test.processor_s:.1f}", test.outcome)
     return table
 
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scipy import stats
 
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import running
@@ -114,8 +113,10 @@ def slow_percent(parameters: Parameters) -> float:
 
 def half_width(values: Sequence[float]) -> float:
     """Returns half the width of the 95 % interval of a mean (Student, The probable error of a mean, 1908)."""
+    from scipy import special  # slow to load, and every list of labs imports this file
+
     count = len(values)
-    return float(stats.t.ppf(0.975, count - 1)) * statistics.stdev(values) / math.sqrt(count)
+    return float(special.stdtrit(count - 1, 0.975)) * statistics.stdev(values) / math.sqrt(count)
 
 
 def _printed(output: str) -> dict[str, float]:

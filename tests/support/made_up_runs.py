@@ -1,5 +1,6 @@
 """Cells as a run of the MPTCP load scenario leaves them, made up: what the other tests of results stand on."""
 
+import functools
 import math
 import random
 from dataclasses import replace
@@ -96,6 +97,11 @@ def _series(noise: random.Random, protocol: str, rate: float, run_time: float, e
 
 def like_the_paper(repetitions: int = 3, loads: tuple[float, ...] = LOADS) -> list[CellResult]:
     """A run in which everything the paper claims comes true."""
+    return list(_like_the_paper(repetitions, loads))
+
+
+@functools.cache
+def _like_the_paper(repetitions: int, loads: tuple[float, ...]) -> list[CellResult]:
     cells = []
     for number, load in enumerate(sorted(loads)):
         share = number / max(1, len(loads) - 1)
@@ -108,12 +114,16 @@ def like_the_paper(repetitions: int = 3, loads: tuple[float, ...] = LOADS) -> li
 
 def with_low_load(repetitions: int = 3) -> list[CellResult]:
     """The same with a load that is really low, at which TCP is only a little slower, and without errors."""
-    low = [
+    return [*_at_low_load(repetitions), *like_the_paper(repetitions)]
+
+
+@functools.cache
+def _at_low_load(repetitions: int) -> list[CellResult]:
+    return [
         cell(protocol, LOW, repetition, limit=limit, requests=REQUESTS // 10)
         for repetition in range(1, repetitions + 1)
         for protocol, limit in (("mptcp", None), ("tcp", 0.98 * LOW))
     ]
-    return [*low, *like_the_paper(repetitions)]
 
 
 def judged(result: CellResult, verdict: Verdict, *reasons: str) -> CellResult:

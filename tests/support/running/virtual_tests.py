@@ -126,14 +126,19 @@ class FileRun:
                 assert report.nodeid == item.nodeid, f"the kernel reports {report.nodeid}"
                 report.start, report.stop = began_s, time.time()
                 report.duration, began_s = report.stop - began_s, report.stop
-                yield report
                 if report.when == "teardown":
-                    break
-            else:
-                yield _failed(item, self._problem or MeasurementFailed(f"the kernel ended: {self._guest.console()}"))
+                    self._count_test()
+                    yield report
+                    return
+                yield report
+            self._problem = self._problem or MeasurementFailed(f"the kernel ended: {self._guest.console()}")
         except MeasurementFailed as error:
             self._problem = error
-            yield _failed(item, error)
+        self._count_test()
+        yield _failed(item, self._problem)
+
+    def _count_test(self) -> None:
+        """Ends the kernel after the last test, before its report: a report counts processor time up to its moment."""
         self._left -= 1
         if not self._left:
             self.end()
