@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import running
 from flightpath.overrides import override

@@ -176,6 +176,7 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
     with drawing(), matplotlib.rc_context({"svg.hashsalt": name}):
         FigureCanvasAgg(figure).print_figure(png, dpi=_PNG_DPI)
+        figure.set_layout_engine("none")  # the same places in both; to compute them takes as long as to draw
         FigureCanvasSVG(figure).print_figure(svg, metadata={"Date": None, "Title": figure.get_label() or name})
     give_to_caller(png, svg)
     return [png, svg]
