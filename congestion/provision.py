@@ -93,11 +93,7 @@ def provided(algorithm: str) -> Iterator[Algorithm]:
 
 
 def name_of(algorithm: str) -> str:
-    """Returns the name (TCP_CONGESTION) of an algorithm that is given by name or as a file; loads nothing.
-
-    Raises:
-        UsageError: the file has no algorithm.
-    """
+    """Returns the name (TCP_CONGESTION) of an algorithm that is given by name or as a file; loads nothing."""
     source = sources.source_of(algorithm)
     if source is None or not sources.is_file(algorithm):
         return algorithm

@@ -83,11 +83,7 @@ def ask(connection: socket.socket, request: str) -> str:
 
 @contextlib.contextmanager
 def lock() -> Iterator[None]:
-    """Locks the records: one process at a time looks for an algorithm and registers it. Daemons end under it, too.
-
-    Raises:
-        MissingCapability: this user may not write to the folder of records.
-    """
+    """Locks the records: one process at a time looks for an algorithm and registers it. Daemons end under it, too."""
     try:
         RECORDS.mkdir(mode=0o755, exist_ok=True)
         file = (RECORDS / "lock").open("w")
@@ -102,9 +98,6 @@ def clean() -> list[Orphan]:
     """Removes the leftovers of killed daemons, and returns them.
 
     A registration is removed only if its map is still the one in the daemon's record.
-
-    Raises:
-        MissingCapability: this user may not write to the folder of records.
     """
     if not any(RECORDS.glob("*.json")):
         return []

@@ -9,11 +9,7 @@ DEFAULT_REST = "127.0.0.1:8653"
 
 
 def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6653") -> tuple[str, int]:
-    """Splits a loopback address and its port; port 0 is allowed.
-
-    Raises:
-        UsageError: the text cannot be parsed, or other machines could connect: there is no password.
-    """
+    """Splits a loopback address and its port; port 0 is allowed."""
     host, _, port = text.rpartition(":")
     try:
         address, number = ip_address(host.removeprefix("[").removesuffix("]")), int(port)

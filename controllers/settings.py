@@ -28,9 +28,6 @@ class Settings:
         rate_per_s, burst: how many SYNs and SYN/ACKs of a host's port are handled, in the long run and at once. Only a
             fraction of what the controller can do, because others must wait meanwhile. For FINs and RSTs the limits are
             three times as high.
-
-    Raises:
-        UsageError: there is no such policy.
     """
 
     policy: str = DEFAULT_POLICY

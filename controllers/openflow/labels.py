@@ -37,11 +37,7 @@ class Labels:
 
     @classmethod
     def for_hosts(cls, macs: Iterable[str]) -> "Labels":
-        """Labels that are not the address of any of these hosts; the same hosts always get the same labels.
-
-        Raises:
-            FlightpathError: the hosts' addresses use all prefixes that labels could have.
-        """
+        """Labels that are not the address of any of these hosts; the same hosts always get the same labels."""
         used = {_prefix_of(mac) for mac in macs}
         free = [prefix for prefix in _PREFIXES if prefix not in used]
         if not free:
@@ -88,11 +84,7 @@ class Numbers(Generic[Key]):
             self.number(key)
 
     def number(self, key: Key) -> int:
-        """The key's number; a new one if it has none yet.
-
-        Raises:
-            FlightpathError: all numbers are in use; see `forget_all_but`.
-        """
+        """The key's number; a new one if it has none yet."""
         if key not in self._numbers:
             if len(self) >= LARGEST_NUMBER:
                 raise FlightpathError(f"all {LARGEST_NUMBER} numbers in labels are in use")

@@ -28,11 +28,7 @@ Point = numpy.ndarray
 
 
 def draw(connections: Mapping[str, Any], topology: Mapping[str, Any], target: Path) -> None:
-    """Draws the network; each subflow is a coloured line from host to host, parallel to the others on a link.
-
-    Raises:
-        UsageError: the extension is unknown, or the file cannot be written.
-    """
+    """Draws the network; each subflow is a coloured line from host to host, parallel to the others on a link."""
     if target.suffix not in FORMATS:
         raise UsageError(f"draw: {target} ends in none of {', '.join(FORMATS)}")
     graph = _graph(topology)

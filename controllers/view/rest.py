@@ -65,11 +65,7 @@ def serve_pages(pages: Pages, addresses: Iterable[str]) -> None:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Address and port; for a Unix socket its path and 0.
-
-    Raises:
-        UsageError: the text cannot be parsed, or is not a loopback address.
-    """
+    """Address and port; for a Unix socket its path and 0."""
     if text.startswith("unix:/"):
         return text.removeprefix("unix:"), 0
     return parse_loopback(text, "rest", "127.0.0.1:8653, [::1]:8653, unix:/path")

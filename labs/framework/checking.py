@@ -40,11 +40,7 @@ class Checked:
 
 
 def check(submission: Submission) -> Checked:
-    """Tries and judges a submission, by the clock of its lab.
-
-    Raises:
-        MissingCapability: this machine lacks what the lab needs.
-    """
+    """Tries and judges a submission, by the clock of its lab."""
     (measured,) = experiments.measure([submission], submission.lab.clock)
     return judged(submission, measured)
 

@@ -27,12 +27,7 @@ _MEMORY_MIB = 1024
 
 
 def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> list[Measured]:
-    """Makes the experiments of some submissions, one after the other, in one guest.
-
-    Raises:
-        MissingCapability: there is no virtual-time kernel, or what the real clock needs is missing.
-        MeasurementFailed: the guest ended early, or ran out of time.
-    """
+    """Makes the experiments of some submissions, one after the other, in one guest."""
     experiments = [
         Experiment(folder=str(each.work.folder.absolute()), draw=secrets.randbits(64)) for each in submissions
     ]

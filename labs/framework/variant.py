@@ -21,9 +21,6 @@ class Variant:
     Attributes:
         student: the name or number by which the teacher knows the student; case and spaces do not matter.
         course: word that the teacher chooses; with another one, the same student gets other numbers.
-
-    Raises:
-        UsageError: the student has no name, or one that cannot be read on a screen.
     """
 
     student: str

@@ -43,11 +43,7 @@ _UNSEEN = ("labs/solutions",)
 
 
 def require_it() -> None:
-    """Checks that this machine can confine submissions.
-
-    Raises:
-        MissingCapability: bubblewrap is not installed, or may not make namespaces; or there is no virtual-time kernel.
-    """
+    """Checks that this machine can confine submissions."""
     done = subprocess.run([*_bubblewrap(PROJECT / "labs"), "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise MissingCapability(
@@ -61,10 +57,6 @@ def run(argv: Sequence[str], submission: Path, stop: threading.Event) -> tuple[i
 
     Args:
         stop: ends it when it is set.
-
-    Raises:
-        MissingCapability: see `require_it`.
-        MeasurementFailed: it did not end in time, or was stopped.
     """
     command = [*_bubblewrap(submission), project_python(), "-P", *argv]
     null = subprocess.DEVNULL

@@ -108,11 +108,7 @@ class Engine:
 
 @contextlib.contextmanager
 def engines_ready(starting: Iterable[Engine]) -> Iterator[list[Engine]]:
-    """Starts engines and waits until they accept a test; ends them with the context.
-
-    Raises:
-        MeasurementFailed: one has ended, or is not ready in time.
-    """
+    """Starts engines and waits until they accept a test; ends them with the context."""
     with contextlib.ExitStack() as stack:
         engines = []
         for engine in starting:

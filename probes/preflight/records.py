@@ -305,11 +305,7 @@ class PreflightResult:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads a measurement.
-
-        Raises:
-            FlightpathError: the text is no measurement, or has a newer format.
-        """
+        """Reads a measurement."""
         try:
             fields = json.loads(text)
             if fields.pop("format") != FORMAT:

@@ -48,11 +48,7 @@ class RunFilter:
 
     @classmethod
     def parse(cls, words: _Words) -> "RunFilter":
-        """Reads the options of `add_filter_options`, by name; None and empty texts filter nothing.
-
-        Raises:
-            UsageError: a text is invalid.
-        """
+        """Reads the options of `add_filter_options`, by name; None and empty texts filter nothing."""
         query = RunQuery(
             scenario=_text(words, "scenario"),
             status=_choice(RunStatus, words, "status"),

@@ -43,11 +43,7 @@ class Examination:
 
 
 def examine_machine(checks: Sequence[Check] = CHECKS) -> Examination:
-    """Runs all checks: first those that need no sandbox, then the others in one sandbox.
-
-    Raises:
-        UsageError: this process runs in a sandbox, where probes would disturb the run.
-    """
+    """Runs all checks: first those that need no sandbox, then the others in one sandbox."""
     if sandbox.is_inside():
         raise UsageError("the doctor cannot examine the machine from within a run", "run it in another terminal")
     loaded_before = kernel_modules.loaded()

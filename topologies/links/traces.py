@@ -34,9 +34,6 @@ def read_trace(path: Path) -> Trace:
     """Reads a trace in the format of mahimahi's mm-link (Netravali et al., USENIX ATC 2015).
 
     Each line is a whole number of milliseconds since the start, not smaller than the one before; the last is above 0.
-
-    Raises:
-        UsageError: names the file, and the line that is wrong.
     """
     try:
         lines = path.read_text().splitlines()

@@ -110,13 +110,7 @@ class Tunnel:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        """Starts both ends.
-
-        Raises:
-            UsageError: `mptgre` refuses the configuration.
-            MissingCapability: this machine lacks something.
-            MeasurementFailed: the ends do not reach each other on every path.
-        """
+        """Starts both ends."""
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-tunnel-")))
             key = secrets.token_hex(32)

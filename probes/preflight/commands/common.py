@@ -90,11 +90,7 @@ def count(text: str) -> int:
 
 
 def open_store(options: Namespace) -> Store:
-    """Returns the store that a command reads.
-
-    Raises:
-        UsageError: there is none yet, or it cannot be read.
-    """
+    """Returns the store that a command reads."""
     from results.store.backend import NoStore  # slow to load, and a measurement that is not stored needs none of it
     from results.store.store import Store
 

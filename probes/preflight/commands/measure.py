@@ -118,11 +118,7 @@ def parser() -> ArgumentParser:
 
 
 def specification(options: Namespace) -> TransferSpec:
-    """Returns the specification of a command line's transfer.
-
-    Raises:
-        UsageError: an option cannot be read, or two contradict each other.
-    """
+    """Returns the specification of a command line's transfer."""
     if options.spec is not None:
         try:
             return read_json(TransferSpec, _given(options.spec))

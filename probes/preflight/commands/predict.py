@@ -94,11 +94,7 @@ def run(options: Namespace) -> int:
 
 
 def _history(options: Namespace) -> _History:
-    """Returns the measurements that are comparable to the newest one with the settings of the command line.
-
-    Raises:
-        UsageError: there are none.
-    """
+    """Returns the measurements that are comparable to the newest one with the settings of the command line."""
     store, host = open_store(options), host_name(options.host)
     direction: str = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     given = read_fields({name: getattr(options, name) for name in _SETTINGS})
@@ -121,11 +117,7 @@ def _history(options: Namespace) -> _History:
 
 
 def _predictions(history: _History) -> dict[str, Prediction]:
-    """Returns the predictions by metric, where there are enough values.
-
-    Raises:
-        UntrustworthyResult: the history is too small for an interval of the throughput.
-    """
+    """Returns the predictions by metric, where there are enough values."""
     predictions = {name: predict(values) for name in _QUANTITIES if (values := history.values(name))}
     if predictions["goodput"].low is None:
         raise _too_small(history, needed())

@@ -36,11 +36,7 @@ class Address:
 
 
 def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
-    """Returns all addresses of a name, in the order in which to try them.
-
-    Raises:
-        MeasurementFailed: the name has none, or none of this family.
-    """
+    """Returns all addresses of a name, in the order in which to try them."""
     try:
         results = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
@@ -52,13 +48,7 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:
-    """Connects to the first address that answers; returns it with the socket, and the seconds that the handshake took.
-
-    Raises:
-        MeasurementFailed: none answers; gives the reason of each.
-        UsageError: the kernel refuses the value of an option.
-        MissingCapability: the kernel lacks MPTCP or the congestion control.
-    """
+    """Connects to the first address that answers; returns it with the socket, and the seconds that the handshake took."""
     reasons = []
     for address in addresses:
         with contextlib.ExitStack() as stack:
