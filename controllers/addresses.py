@@ -23,9 +23,9 @@ def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6
 
 
 def is_local(host: str) -> bool:
-    """Whether the header `Host` of an HTTP request names this machine: `localhost` or a loopback address, with a port.
+    """Returns whether an HTTP request's header `Host` names this machine: `localhost` or a loopback address, with port.
 
-    A page of the web whose name somebody lets point to this machine (DNS rebinding) sends its own name.
+    A web page whose name was made to point to this machine (DNS rebinding) sends its own name.
     """
     name = host.lower() if host.endswith("]") else host.lower().rpartition(":")[0] or host.lower()
     try:

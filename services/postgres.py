@@ -69,7 +69,7 @@ class Postgres(DaemonService):
         self.address, self._data = address, self.folder / CLUSTER
 
     def sql(self, script: str | Iterable[str], database: str = "postgres") -> str:
-        """Runs an SQL script as the superuser, over the Unix socket, and returns its output; stops at the first error."""
+        """Runs an SQL script as the superuser, over the Unix socket, up to the first error; returns its output."""
         text = script if isinstance(script, str) else "".join(script)
         options = ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]
         where = [f"--host={self.folder}", f"--port={PORT}", f"--username={SUPERUSER}", f"--dbname={database}"]

@@ -45,7 +45,7 @@ class ProbePlan:
     max_per_s: float = 1000.0
 
     def period_for(self, directions: int) -> float:
-        """The period for this number of link directions."""
+        """Returns the period for this number of link directions."""
         return max(self.period_s, directions / self.max_per_s)
 
 
@@ -112,7 +112,7 @@ class LinkMonitor:
         self._wanted: set[str] = set()
 
     def ends(self) -> Collection[tuple[str, int]]:
-        """The ports at both ends of every link."""
+        """Returns the ports at both ends of every link."""
         return self._ends
 
     @property

@@ -161,11 +161,11 @@ class Network(_Described):
         return tuple(interface for host in self.hosts for interface in host.interfaces)
 
     def switch_with_dpid(self, dpid: int) -> Switch | None:
-        """The switch with this datapath id, if the network has one."""
+        """Returns the switch with this datapath id, if the network has one."""
         return next((switch for switch in self.switches if switch.dpid == dpid), None)
 
     def to_json(self) -> str:
-        """The description as text, for `controllers.network.reading`."""
+        """Returns the description as text, for `controllers.network.reading`."""
         return json.dumps(asdict(self), indent=1) + "\n"
 
 

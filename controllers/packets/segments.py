@@ -55,7 +55,7 @@ class FlowKey:
         return 6 if ":" in self.source else 4
 
     def reversed(self) -> "FlowKey":
-        """The same flow in the other direction."""
+        """Returns the same flow in the other direction."""
         return FlowKey(self.destination, self.source, self.destination_port, self.source_port)
 
 
@@ -90,7 +90,7 @@ class Segment:
 
 
 def parse_segment(frame: bytes, wire_bytes: int | None = None) -> Segment | None:
-    """The TCP segment in an Ethernet frame; None if there is none, or a damaged one. Never raises an exception.
+    """Returns the TCP segment in an Ethernet frame; None if there is none, or a damaged one. Never raises an exception.
 
     Args:
         frame: from the destination MAC address on, without FCS; may be padded at its end.
@@ -159,7 +159,7 @@ def _find_in_ipv6(frame: bytes, packet_bytes: int) -> tuple[int, int, bytes, byt
 
 
 def address_text(address: bytes) -> str:
-    """The same as `str(ip_address(address))`, but ten times as fast unless an IPv4 address is embedded in IPv6."""
+    """Returns `str(ip_address(address))`, ten times as fast unless an IPv4 address is embedded in IPv6."""
     if len(address) == 4:
         return socket.inet_ntoa(address)
     text = socket.inet_ntop(socket.AF_INET6, address)

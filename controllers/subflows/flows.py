@@ -166,7 +166,7 @@ class Flows:
                     self._close(subflow)
 
     def choose(self, subflow: Subflow, source: str, target: str, now_s: float) -> Path | None:
-        """The path for a flow between two switches; None if there is none."""
+        """Returns the path for a flow between two switches; None if there is none."""
         if source == target:
             return Path((source,), ())
         connection = self._connection_of(subflow)
@@ -185,7 +185,7 @@ class Flows:
         return placement
 
     def find_by_token(self, flow: FlowKey, token: int) -> Connection | None:
-        """The connection that a join with this flow and token belongs to."""
+        """Returns the connection that a join with this flow and token belongs to."""
         host: Hashable = self.hosts.name_at(flow.destination) if self.knows_hosts else None
         return self.table.find_by_token(host, token)
 
@@ -304,7 +304,7 @@ class _RecentFlows:
             self._on_link.update(edges)
 
     def per_link(self, now_s: float) -> Counter[Edge]:
-        """The number of recent flows on each link; read only."""
+        """Returns the number of recent flows on each link; read only."""
         self._forget_old(now_s)
         return self._on_link
 

@@ -39,7 +39,7 @@ def add_commands(commands: Commands) -> None:
     )
     checking = commands.add_parser("check", help="try and judge your work", description=text)
     checking.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="of the lab (default: here)"
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="the lab's folder (default: here)"
     )
     checking.add_argument(
         "--store",

@@ -20,7 +20,7 @@ TIME_LIMIT_S = 450.0
 _LOOP_S = 15.0
 """Processor time after which a program that never waits is taken for an endless loop: it stops virtual time."""
 _DAEMONS = frozenset({"ovs-vswitchd", "ovsdb-server"})
-"""Programs of the network: when these compute without end, it is no fault of a student's."""
+"""Programs of the network: when they compute without end, it is not the student's fault."""
 _LOOP_HINT = "Is there a loop without an end? One that waits for something must sleep, or block until it happens."
 _SEED = 1
 _MEMORY_MIB = 1024

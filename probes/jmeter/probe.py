@@ -288,7 +288,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _rmi_address(address: str) -> str:
-    """Java's option for the address at which others reach it by RMI."""
+    """Returns Java's option for the address at which others reach it by RMI."""
     return f"-Djava.rmi.server.hostname={address}"
 
 

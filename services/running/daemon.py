@@ -182,7 +182,7 @@ class DaemonService(Daemon, ABC):
         """Removes data after the end, and after a start that failed."""
 
     def _environment(self) -> Mapping[str, str]:
-        """Variables to add to the daemon's environment."""
+        """Returns variables to add to the daemon's environment."""
         return {}
 
     def _write(self, path: Path, text: str) -> None:

@@ -91,7 +91,7 @@ class MnOptions(OptionParser):
         self.add_option(
             _CONGESTION_CONTROL,
             metavar="NAME",
-            help=f"of all hosts (default {congestion_control.DEFAULT}, whatever this machine's own is)",
+            help=f"of all hosts (default {congestion_control.DEFAULT}, not this machine's own)",
         )
 
     @override

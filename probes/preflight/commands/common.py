@@ -52,8 +52,8 @@ def query_parser(name: str, description: str, epilog: str = "", *, selection: bo
 def add_far_end_options(parser: ArgumentParser) -> None:
     """Adds the options that say how to reach the far end; `resolved_target` reads them."""
     group = add_options(parser, "far end", FAR_END)
-    group.add_argument("-p", "--port", type=int, metavar="PORT", help="of the SSH server")
-    group.add_argument("-l", "--user", metavar="USER", help="to log in as")
+    group.add_argument("-p", "--port", type=int, metavar="PORT", help="port of the SSH server")
+    group.add_argument("-l", "--user", metavar="USER", help="user to log in as")
     group.add_argument(
         "-i", "--identity", action="append", default=[], metavar="FILE", help="try this private key first; repeatable"
     )

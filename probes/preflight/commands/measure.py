@@ -123,7 +123,7 @@ def specification(options: Namespace) -> TransferSpec:
         try:
             return read_json(TransferSpec, _given(options.spec))
         except (OSError, ValueError) as error:
-            raise UsageError(f"--spec: {options.spec} is no specification of a transfer: {error}") from error
+            raise UsageError(f"--spec: {options.spec} is not the specification of a transfer: {error}") from error
     return TransferSpec.parse({name: vars(options)[name] for name in TransferSpec.__dataclass_fields__})
 
 

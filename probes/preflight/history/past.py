@@ -143,7 +143,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
 
 
 def host_name(text: str) -> str:
-    """Returns the name under which a far end's measurements are stored: without user, an IPv6 address without brackets."""
+    """Returns the name under which measurements are stored: without user, an IPv6 address without brackets."""
     name = text.rpartition("@")[2].removeprefix("[").removesuffix("]")
     try:
         name.encode()

@@ -48,7 +48,7 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:
-    """Connects to the first address that answers; returns it with the socket, and the seconds that the handshake took."""
+    """Connects to the first address that answers; returns the socket, the address, and the handshake's seconds."""
     reasons = []
     for address in addresses:
         with contextlib.ExitStack() as stack:
