@@ -38,7 +38,6 @@ class Algorithm:
     connection: socket.socket | None = None
 
     def release(self) -> None:
-        """Ends the use of the algorithm."""
         if self.connection is not None:
             self.connection.close()
 

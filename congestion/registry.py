@@ -40,7 +40,6 @@ class Record:
     object: Path
 
     def is_alive(self) -> bool:
-        """Returns whether the daemon still runs."""
         process = Process.read(self.pid)
         return process is not None and process.started == self.started
 

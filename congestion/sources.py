@@ -31,7 +31,6 @@ def shipped() -> tuple[str, ...]:
 
 
 def is_file(algorithm: str) -> bool:
-    """Returns whether an algorithm is given as a file, and not by name."""
     return algorithm.endswith(SUFFIX) or "/" in algorithm
 
 

@@ -35,5 +35,4 @@ def is_local(host: str) -> bool:
 
 
 def format_address(host: str, port: int) -> str:
-    """Joins an IP address and a port as in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

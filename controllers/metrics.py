@@ -28,7 +28,6 @@ class Metrics:
         self.moved_flows = self._counter("moved_flows", "Flows that got another path")
 
     def text(self) -> bytes:
-        """Returns all metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
     def _counter(self, name: str, description: str, *labels: str) -> Counter:

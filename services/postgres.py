@@ -111,6 +111,5 @@ class Postgres(DaemonService):
 
 
 def settings(folder: Path, listen: str) -> str:
-    """Returns the text of `postgresql.conf`."""
     quoted = str(folder).replace("'", "''")
     return f"listen_addresses = '{listen}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n\n{_SETTINGS}"

@@ -107,7 +107,6 @@ class Discovery:
             self.version += 1
 
     def set_port(self, at: SwitchPort, up: bool, now_s: float) -> None:
-        """Notes the state of a port, as its switch reports it."""
         if not up:
             self._ports.pop(at, None)
         else:
@@ -172,7 +171,6 @@ class Discovery:
         self.version += 1
 
     def owner(self, address: str) -> str | None:
-        """Returns the MAC address of the host that uses an IP address."""
         return next((mac for mac, interface in self._hosts.items() if address in interface.addresses), None)
 
     def _claim(self, mac: str, interface: _HostInterface, address: str, now_s: float) -> None:

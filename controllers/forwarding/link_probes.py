@@ -43,7 +43,6 @@ class Prober:
         self._newest_ns: dict[tuple[int, int], int] = {}
 
     def send(self, channel: Channel, port: int, now_s: float) -> None:
-        """Sends a probe out of a port."""
         channel.send_frame(CONTROLLER_PORT, self.encode(channel.dpid, port, now_s), (Output(port),))
         self.sent += 1
 

@@ -15,17 +15,14 @@ class KnownHosts:
         self._names: Mapping[Interface, str] = {}
 
     def on_network(self, network: Network, _now_s: float = 0.0) -> None:
-        """Uses the hosts of this network from now on."""
         self._names = {it: host.name for host in network.hosts for it in host.interfaces}
         self._by_mac = {it.mac: it for it in network.interfaces}
         self._by_address = {address: it for it in network.interfaces for address in it.addresses}
 
     def with_mac(self, mac: str) -> Interface | None:
-        """Returns the interface with this MAC address."""
         return self._by_mac.get(mac)
 
     def with_address(self, address: str) -> Interface | None:
-        """Returns the interface with this IP address."""
         return self._by_address.get(address)
 
     def name_at(self, address: str) -> Hashable:

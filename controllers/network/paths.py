@@ -46,11 +46,9 @@ class Hop(NamedTuple):
 
     @property
     def edge(self) -> Edge:
-        """The link."""
         return edge_between(self[:2], self[2:])
 
     def reversed(self) -> Hop:
-        """Returns the link in the other direction."""
         return Hop(self.next_switch, self.next_port, self.switch, self.port)
 
 
@@ -132,7 +130,6 @@ class Topology:
 
     @property
     def links(self) -> KeysView[Edge]:
-        """All links, up or down."""
         return self._states.keys()
 
     @property
@@ -162,17 +159,14 @@ class Topology:
             self.graph.edges[edge.switch, edge.other_switch, edge]["state"] = state
 
     def remove(self, edge: Edge) -> None:
-        """Removes a link, if it is there."""
         if edge in self._states:
             self._drop(edge)
             self._invalidate()
 
     def state(self, edge: Edge) -> LinkState | None:
-        """Returns the state of a link, if it is there."""
         return self._states.get(edge)
 
     def edge_at(self, switch: str, port: int) -> Edge | None:
-        """Returns the link at a port, if there is one."""
         return self._at_port.get((switch, port))
 
     def alive(self, network: Network) -> Network:
@@ -219,7 +213,6 @@ class Topology:
 
 
 def edge_of(link: Link) -> Edge:
-    """Returns the link of a described network, as the topology names it."""
     return edge_between((link.a.switch, link.a.port), (link.b.switch, link.b.port))
 
 

@@ -58,11 +58,9 @@ class Labels:
 
     @property
     def any(self) -> tuple[str, str]:
-        """Value and mask that match all labels."""
         return self.label(0, 0), ANY_MASK
 
     def is_label(self, mac: str) -> bool:
-        """Returns whether a MAC address is a label."""
         return _prefix_of(mac) == self.prefix
 
     def decode(self, mac: str) -> tuple[int, int] | None:
@@ -95,7 +93,6 @@ class Numbers(Generic[Key]):
         return self._numbers[key]
 
     def key(self, number: int) -> Key | None:
-        """Returns the key with this number."""
         return self._keys.get(number)
 
     def restore(self, key: Key, number: int) -> bool:
@@ -122,7 +119,6 @@ InterfaceNumbers = Numbers[str]
 
 
 def interface_numbers(network: Network) -> InterfaceNumbers:
-    """Numbers the interfaces of a network."""
     return Numbers(interface.mac for interface in network.interfaces)
 
 

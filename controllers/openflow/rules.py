@@ -104,7 +104,6 @@ class Rule:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions in their order."""
         if self.action is None:
             return ()
         return self.action if isinstance(self.action, tuple) else (self.action,)

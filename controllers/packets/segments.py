@@ -51,11 +51,9 @@ class FlowKey:
 
     @property
     def version(self) -> int:
-        """4 or 6."""
         return 6 if ":" in self.source else 4
 
     def reversed(self) -> "FlowKey":
-        """Returns the same flow in the other direction."""
         return FlowKey(self.destination, self.source, self.destination_port, self.source_port)
 
 
@@ -85,7 +83,6 @@ class Segment:
 
     @property
     def is_syn_ack(self) -> bool:
-        """Whether it answers a SYN."""
         return self.flags & (SYN | ACK | RST | FIN) == SYN | ACK
 
 

@@ -61,7 +61,6 @@ class StateRecovery:
     _deadline_s: float | None = None
 
     def on_rules(self, switch: str, rules: Sequence[StoredRule], now_s: float) -> None:
-        """Takes all of a switch's rules of steering."""
         self._stored[switch] = rules
         if self._deadline_s is None:
             self._deadline_s = now_s + SWITCH_TIMEOUT_S

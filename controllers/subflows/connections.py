@@ -65,7 +65,6 @@ class ConnectionTable:
         self._ports = _IngressPorts()
 
     def on_syn(self, segment: Segment, options: MptcpOptions, ingress: Hashable, now_s: float) -> Admission:
-        """Takes a SYN."""
         self.counters.malformed += bool(options.malformed)
         self.counters.version_0 += options.version_0
         subflow = self._flows.get(segment.flow)
@@ -152,7 +151,6 @@ class ConnectionTable:
         return self._flows.get(flow) or self._flows.get(flow.reversed())
 
     def connection(self, connection_id: int) -> Connection | None:
-        """Returns the connection with this id."""
         entry = self._connections.get(connection_id)
         return None if entry is None else self._record(connection_id, entry)
 
@@ -200,7 +198,6 @@ class ConnectionTable:
         return Admission(SynKind.JOINED, subflow, removed)
 
     def _client(self, connection: int) -> Hashable:
-        """Returns the host that has opened a connection."""
         return self.host_of(self._connections[connection].flows[0].source)
 
     def _refuse(self) -> Admission:

@@ -239,7 +239,6 @@ class Flows:
         return token is None or self.find_by_token(flow, token) is not None
 
     def _close(self, subflow: Subflow) -> None:
-        """Closes a flow, unless it has ended: by then, another one may have its addresses and ports, either way."""
         current = self.table.find(subflow.flow)
         if current is not None and current.identity == subflow.identity:
             self.table.close(subflow.flow)

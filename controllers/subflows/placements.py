@@ -105,7 +105,6 @@ class Placements:
         self._written = {number for number in self._written if switch not in self._path(number).switches}
 
     def edges_of(self, flow: FlowKey) -> tuple[Edge, ...]:
-        """Returns the links that a flow crosses; empty if it has no path."""
         placement = self.by_flow.get(flow)
         return placement.forward.path.edges if placement else ()
 

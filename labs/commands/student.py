@@ -21,7 +21,6 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_commands(commands: Commands) -> None:
-    """Adds the commands of students to `flightpath lab`."""
     listing = commands.add_parser("list", help="list the labs", description="Lists the labs.")
     listing.set_defaults(run_command=_list)
 
@@ -50,7 +49,6 @@ def add_commands(commands: Commands) -> None:
 
 
 def add_variant(command: argparse.ArgumentParser) -> None:
-    """Adds the options that choose a variant."""
     command.add_argument(
         "--student", default=getpass.getuser(), metavar="NAME", help="whose variant (default: your user name)"
     )

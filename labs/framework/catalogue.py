@@ -28,7 +28,6 @@ def find(word: str | int) -> Lab:
 
 
 def folder_of(lab: Lab) -> Path:
-    """Returns the folder with the instructions and the files to complete."""
     return Path(inspect.getfile(type(lab))).parent
 
 

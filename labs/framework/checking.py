@@ -25,17 +25,14 @@ class Checked:
 
     @property
     def points(self) -> int:
-        """Points that were reached."""
         return sum(finding.points for finding in self.findings if finding.passed)
 
     @property
     def of(self) -> int:
-        """Points that can be reached."""
         return sum(finding.points for finding in self.findings)
 
     @property
     def passed(self) -> bool:
-        """Whether all is right."""
         return self.is_judged and bool(self.findings) and self.points == self.of
 
 

@@ -22,7 +22,6 @@ _WORDS = {
 
 
 def text(work: Work, file: str) -> str:
-    """Returns a student's file."""
     try:
         return (work.folder / file).read_text()
     except (OSError, UnicodeDecodeError) as error:

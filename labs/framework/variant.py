@@ -34,10 +34,8 @@ class Variant:
             )
 
     def chance(self, number: int) -> random.Random:
-        """Returns the random number generator of a lab."""
         text = f"{canonical(self.course)}\0{number}\0{canonical(self.student)}"
         return random.Random(hashlib.sha256(text.encode()).digest())
 
     def parameters(self, lab: Lab) -> Parameters:
-        """Returns the variant's values for a lab."""
         return lab.parameters(self.chance(lab.number))

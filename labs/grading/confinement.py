@@ -43,7 +43,6 @@ _UNSEEN = ("labs/solutions",)
 
 
 def require_it() -> None:
-    """Checks that this machine can confine submissions."""
     done = subprocess.run([*_bubblewrap(PROJECT / "labs"), "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise MissingCapability(

@@ -98,7 +98,6 @@ class Engine:
         return now.own_cpu_seconds if now else 0.0
 
     def end(self) -> None:
-        """Ends it, if it runs."""
         end(self._process)
 
     def _last_words(self) -> str:

@@ -116,7 +116,6 @@ class JMeterLoad(Probe):
 
     @property
     def total(self) -> int:
-        """The number of requests of the load."""
         return self.threads * self.requests_per_thread
 
     def run(

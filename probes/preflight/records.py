@@ -289,7 +289,6 @@ class PreflightResult:
 
     @property
     def verdict(self) -> LimitedBy:
-        """The worst of the iterations' verdicts."""
         return LimitedBy.worst(iteration.verdict for iteration in self.iterations)
 
     @property
@@ -305,7 +304,6 @@ class PreflightResult:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads a measurement."""
         try:
             fields = json.loads(text)
             if fields.pop("format") != FORMAT:

@@ -62,7 +62,6 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Name of the field in messages."""
         return self.usage.split()[-2]
 
 

@@ -34,7 +34,6 @@ class FlowTrace:
 
     @property
     def seconds(self) -> float:
-        """Time from the first sample to the last."""
         return self.times_s[-1] - self.times_s[0]
 
     @property
@@ -44,7 +43,6 @@ class FlowTrace:
 
     @property
     def retransmissions(self) -> int:
-        """Number of retransmitted segments."""
         return self.columns["retransmissions"][-1]
 
     def goodput_bps(self, start_s: float = 0.0, end_s: float = float("inf")) -> float:
@@ -105,7 +103,6 @@ class RunningFlow:
         return trace
 
     def stop(self) -> None:
-        """Ends the transfer immediately."""
         end_and_close(self.process)
 
 

@@ -200,7 +200,6 @@ def _moment(text: str) -> datetime:
 
 
 def run_claims(session: Session, run_id: str) -> list[Claim]:
-    """Reads the claims of a run."""
     rows = session.scalars(select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id))
     return [_claim(run_id, row) for row in rows]
 

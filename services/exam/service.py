@@ -152,7 +152,6 @@ class ExamService:
 
     @property
     def url(self) -> str:
-        """The URL that students use, without a slash at the end."""
         return self._nginx.url
 
     def __enter__(self) -> Self:
@@ -170,7 +169,6 @@ class ExamService:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops all three."""
         self._running.close()
 
     def check(self) -> None:

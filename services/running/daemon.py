@@ -163,7 +163,6 @@ class DaemonService(Daemon, ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops the daemon."""
         self.stop()
         self._clean_up()
 
@@ -186,7 +185,6 @@ class DaemonService(Daemon, ABC):
         return {}
 
     def _write(self, path: Path, text: str) -> None:
-        """Writes a file that belongs to the daemon."""
         path.write_text(text)
         self._privileges.give(path)
 

@@ -97,7 +97,6 @@ class PacketCapture:
 
     @property
     def bytes_so_far(self) -> int:
-        """Current size of the file."""
         return self.file.stat().st_size
 
     def _close(self) -> Captured:

@@ -37,7 +37,6 @@ class Examination:
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 0, or 3 if a feature is missing that the main experiment needs."""
         is_lacking = any(result.required and result.state is State.MISSING for result in self.results)
         return MissingCapability.exit_code if is_lacking else 0
 

@@ -39,7 +39,6 @@ def choose_emulator(requested: str = "auto") -> str:
 
 
 def link_class(emulator: str) -> type[EmulatedLink]:
-    """Returns the Mininet link class of an emulator (not of `auto`)."""
     return _LINKS[emulator]
 
 

@@ -26,7 +26,6 @@ class Trace:
 
     @property
     def mean_bps(self) -> float:
-        """Mean rate in bit/s."""
         return self.opportunities * OPPORTUNITY_BYTES * 8e3 / self.period_ms
 
 

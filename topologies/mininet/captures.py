@@ -44,7 +44,6 @@ class Captures:
             output(f"*** {each}: {captured.packets} packets in {capture.file}{''.join(notes)}\n")
 
     def list(self) -> None:
-        """Prints the running captures."""
         if not self._running:
             output("*** nothing is captured\n")
         for name, capture in self._running.items():

@@ -67,12 +67,10 @@ def add_far_end_options(parser: ArgumentParser) -> None:
 
 
 def add_profile_option(parser: Any, purpose: str) -> None:
-    """Adds the option that names a profile."""
     parser.add_argument("--profile", default="", metavar="NAME", help=purpose)
 
 
 def resolved_target(options: Namespace) -> Resolved:
-    """Returns the far end that a command line names."""
     return resolve(
         options.host,
         port=options.port,

@@ -134,7 +134,6 @@ def _given(spec: str) -> str:
 
 
 def run(options: Namespace) -> int:
-    """Measures, and prints the measurement; returns the exit code."""
     spec = specification(options)
     location = None if options.forget else store_location(options)
     if options.profile:
@@ -254,7 +253,6 @@ class LiveLine:
         self._live.stop()
 
     def update(self, status: Status) -> None:
-        """Shows a status."""
         if status.iteration != self._iteration:
             self._iteration = status.iteration
             self._recent.clear()
@@ -278,7 +276,6 @@ class LiveLine:
 
 
 def line(title: str, status: Status, throughput_bps: float) -> str:
-    """Returns the text of the line."""
     if not status.iteration:
         return f"{title}: {status.phase} …"
     which = f"{status.iteration}/{status.iterations} " if status.iterations > 1 else ""

@@ -55,12 +55,10 @@ class _History:
 
     @property
     def age_s(self) -> float:
-        """Age of the newest measurement in seconds."""
         return (datetime.now(UTC) - self.pasts[-1].at).total_seconds()
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = query_parser(
         "predict", "Say what throughput and latency to expect, with 90 % prediction intervals, from history.", _EPILOG
     )
@@ -75,7 +73,6 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Prints the prediction, or how good earlier ones would have been; returns the exit code."""
     size = parse_bytes(options.transfer, "--transfer") if options.transfer else None
     max_age_s = parse_span(options.max_age, "--max-age")
     history = _history(options)

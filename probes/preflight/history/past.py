@@ -64,7 +64,6 @@ class PastMeasurement:
 
     @property
     def direction(self) -> str:
-        """`download` or `upload`."""
         return str(self.configuration.get("direction", ""))
 
     @property
@@ -75,7 +74,6 @@ class PastMeasurement:
 
     @classmethod
     def of(cls, run: PastRun) -> "PastMeasurement":
-        """Reads a measurement from a run of the store."""
         of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
         used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)

@@ -40,7 +40,6 @@ def measure(address: Address, spec: TransferSpec, seconds: float | None) -> Iper
 
 
 def parse(report: str, seconds: float) -> Iperf3Result:
-    """Parses the report that iperf3 prints with `--json`."""
     try:
         fields = json.loads(report)
         if "error" in fields:

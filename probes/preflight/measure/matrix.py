@@ -77,7 +77,6 @@ class Site:
             os.close(stdin)
 
     def end(self) -> None:
-        """Ends what still runs."""
         self._stack.close()
 
 

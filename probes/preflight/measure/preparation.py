@@ -119,7 +119,6 @@ def _size_of(sftp: Sftp, path: str, spec: TransferSpec) -> int:
 
 
 def _plan(spec: TransferSpec, paths: Sequence[str], file_bytes: int) -> Plan:
-    """Divides the work between the streams."""
     size, streams = spec.size_bytes or file_bytes, spec.streams
     total = None if spec.fills_the_time else size * (streams if spec.whole_each else 1)
     by_bytes = spec.byte_limit is not None and (total is None or spec.byte_limit < total)

@@ -55,7 +55,6 @@ class RemoteFolder:
             self._remove_stale()
 
     def file(self, number: int) -> str:
-        """Returns the path of a stream's file in it."""
         return f"{self.path}/stream-{number:02d}"
 
     def make_file(self, number: int, size: int) -> bool:

@@ -187,7 +187,6 @@ class Session:
             ) from error
 
     def facts(self) -> SocketFacts:
-        """Returns the connection's properties."""
         connection, info = self.connection, tcp_info.read(self.connection)
         local, remote = connection.getsockname(), connection.getpeername()
         upload = self._spec.direction is Direction.UPLOAD

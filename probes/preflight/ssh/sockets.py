@@ -31,7 +31,6 @@ class Address:
 
     @property
     def version(self) -> int:
-        """4 or 6."""
         return 6 if self.family == socket.AF_INET6 else 4
 
 
@@ -107,7 +106,6 @@ def path_mtu(connection: socket.socket) -> int | None:
 
 
 def congestion_control(connection: socket.socket) -> str:
-    """Returns the algorithm of this end."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 

@@ -50,7 +50,6 @@ sys.exit(main())
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath mn-run") -> int:
-    """Runs the script in a sandbox and returns its exit code."""
     parser = argparse.ArgumentParser(
         prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
