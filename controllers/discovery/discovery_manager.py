@@ -55,7 +55,7 @@ class DiscoveryManager:
         if self.discovery.is_access(packet.ingress, packet.now_s) and self.guard.admits(packet):
             self.discovery.add_host(packet.frame[6:12].hex(":"), None, packet.ingress, packet.now_s)
             self._sync_soon(packet.now_s)
-            if parse_neighbour(packet.frame) is None:  # of those, a copy has come already
+            if parse_neighbour(packet.frame) is None:  # ARP and ND have come as copies already
                 self.frames.release(packet, None)
         return True
 

@@ -43,7 +43,7 @@ with warnings.catch_warnings():
     from os_ken.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
 
-# What other modules use of os-ken.
+# The names of os-ken that other modules use.
 __all__ = [
     "DEAD_DISPATCHER",
     "MAIN_DISPATCHER",

@@ -10,7 +10,7 @@ from labs.framework.lab import Lab, Parameters
 
 
 def canonical(name: str) -> str:
-    """Returns a name without differences that do not count: case, needless spaces, codes of the same letter."""
+    """Returns a name in a form that ignores case, extra spaces, and the encoding of letters."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 

@@ -124,7 +124,7 @@ def _python() -> Iterator[Path]:
 def _sources() -> Iterator[Path]:
     """Yields what a check needs of this project; a checkout has more: solutions, runs, `.git`."""
     if not IS_CHECKOUT:
-        return  # in a wheel's environment
+        return  # a wheel is in the environment
     yield PROJECT / "Makefile"  # by which a checkout is known
     yield PROJECT / "native" / "build"
     for package in _PACKAGES.split():

@@ -92,7 +92,7 @@ class MeasuringLab(Lab):
         requested = SECONDS * RATE
         missing = "requests that users would have sent during a pause are missing: should they wait for an answer?"
         limits = Limits(
-            0.97 * requested, 1.02 * requested, too_low=missing, too_high=f"{RATE} requests a second were requested"
+            0.97 * requested, 1.02 * requested, too_low=missing, too_high=f"the task is {RATE} requests a second"
         )
         requests = between("requests", values.get("requests"), "", limits)
         yield requests

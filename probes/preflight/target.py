@@ -1,4 +1,4 @@
-"""The far end of a measurement, resolved from what the user typed by OpenSSH's own configuration."""
+"""The far end of a measurement, resolved from the user's words and OpenSSH's configuration."""
 
 import os
 import re

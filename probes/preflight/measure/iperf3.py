@@ -1,4 +1,4 @@
-"""The same transfer by iperf3, to compare with: it needs no encryption and no disk, but a server at the far end."""
+"""The same transfer by iperf3, for comparison: without encryption or disk, but with a server at the far end."""
 
 import json
 import subprocess

@@ -36,7 +36,7 @@ class Plan:
 
 @contextmanager
 def prepare(control: Session, spec: TransferSpec, on_progress: OnProgress, notes: list[str]) -> Iterator[Plan]:
-    """Makes the remote files that a transfer needs, for the time of a block; adds notes for the reader."""
+    """Makes the remote files that a transfer needs, and removes them after the block; adds notes for the reader."""
     sftp = control.open_sftp()
     if spec.remote_file is not None:
         yield _plan(spec, [spec.remote_file] * spec.streams, _size_of(sftp, spec.remote_file, spec))

@@ -1,4 +1,4 @@
-"""A measurement from an emulated host: the command `preflight` in a process of its own there."""
+"""A measurement from an emulated host, by the command `preflight` in a process there."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The bytes of streams over time, their intervals, and the goodput of the time in which all were transferring."""
+"""The bytes of streams over time, their intervals, and the goodput while all were transferring."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ _MAX_FOLDER_BYTES = 70
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables for the time of a block: other programs that this process starts must not have them."""
+    """Sets variables during a block only: other programs that this process starts must not have them."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:
