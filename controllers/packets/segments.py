@@ -28,7 +28,7 @@ _EXTENSION_UNITS = {0: 8, 43: 8, 60: 8, 51: 4}
 authentication header (RFC 4302, 2.2)."""
 
 _MAX_EXTENSIONS = 8
-"""Linux accepts any number, but nobody sends so many, and each one costs time."""
+"""Linux accepts any number, but nobody sends that many, and each one costs time."""
 
 _IPV4_HEADER = struct.Struct("!BxHxxHxB2x4s4s")
 _IPV6_HEADER = struct.Struct("!B3xHBx16s16s")

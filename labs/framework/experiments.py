@@ -18,7 +18,7 @@ TIME_LIMIT_S = 450.0
 """Limit for one experiment, on this machine's clock."""
 
 _LOOP_S = 15.0
-"""Processor time after which a program that never waits is taken for an endless loop: it stops virtual time."""
+"""Processor time after which a program that never waits counts as an endless loop, which stops virtual time."""
 _DAEMONS = frozenset({"ovs-vswitchd", "ovsdb-server"})
 """Programs of the network: when they compute without end, it is not the student's fault."""
 _LOOP_HINT = "Is there a loop without an end? One that waits for something must sleep, or block until it happens."

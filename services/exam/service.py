@@ -148,7 +148,7 @@ class ExamService:
         )
         self._running = ExitStack()
         self.students_csv = self.folder / "students.csv"
-        """A line `account,code` per student, and no header."""
+        """File with a line `account,code` per student, and no header."""
 
     @property
     def url(self) -> str:

@@ -20,7 +20,7 @@ from probes.preflight.transfer import worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
-"""Maximum of connections that log in; sshd drops some at random from ten (MaxStartups 10:30:100)."""
+"""Maximum number of connections that log in at a time; sshd drops some at random from ten (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
 _FILES_OF_STREAM, _OTHER_FILES = 3, 40
