@@ -45,11 +45,7 @@ _ADVICE = {
 
 
 def name_in(built: Path, source: Path) -> str:
-    """Returns the name of the algorithm in an object.
-
-    Raises:
-        UsageError: the object has no algorithm.
-    """
+    """Returns the name of the algorithm in an object."""
     done = _call("name", str(built))
     if done.returncode:
         raise UsageError(f"congestion control {source.name}: {done.stderr.strip()}", "see congestion/README.md")
@@ -57,12 +53,7 @@ def name_in(built: Path, source: Path) -> str:
 
 
 def check(built: Path, source: Path) -> None:
-    """Lets the kernel's verifier check an object without registering it.
-
-    Raises:
-        UsageError: the kernel refuses the program; says why and in which line.
-        MissingCapability: this user may not load it, or this kernel loads none.
-    """
+    """Lets the kernel's verifier check an object without registering it."""
     _raise_for(_call("check", str(built)), built, source)
 
 
@@ -70,10 +61,6 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
     """Registers an algorithm, and starts the daemon that keeps it registered while any connection to it is open.
 
     Returns the first connection. The daemon keeps its socket and its record in the folder.
-
-    Raises:
-        UsageError: the kernel refuses the program, or its name is taken.
-        MissingCapability: as `check`.
     """
     connection, daemon_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with daemon_end:
@@ -85,11 +72,7 @@ def register(built: Path, source: Path, folder: Path) -> socket.socket:
 
 
 def registered() -> dict[str, int]:
-    """Lists the BPF algorithms that any tool has registered on this machine, with the id of each one's map.
-
-    Raises:
-        MissingCapability: this user is not root.
-    """
+    """Lists the BPF algorithms that any tool has registered on this machine, with the id of each one's map."""
     done = _call("list")
     if done.returncode:
         raise _no_rights(done.stderr)
@@ -98,11 +81,7 @@ def registered() -> dict[str, int]:
 
 
 def unregister(map_id: int, name: str) -> None:
-    """Ends a registration that a killed daemon left; only kernels before 6.4 keep one.
-
-    Raises:
-        FlightpathError: the kernel refuses, or the map is not this algorithm's any more.
-    """
+    """Ends a registration that a killed daemon left; only kernels before 6.4 keep one."""
     done = _call("unregister", str(map_id), name)
     if done.returncode:
         raise FlightpathError(f"congestion control {name}: cannot end its registration: {done.stderr.strip()}")

@@ -38,7 +38,6 @@ class Algorithm:
     connection: socket.socket | None = None
 
     def release(self) -> None:
-        """Ends the use of the algorithm."""
         if self.connection is not None:
             self.connection.close()
 
@@ -93,11 +92,7 @@ def provided(algorithm: str) -> Iterator[Algorithm]:
 
 
 def name_of(algorithm: str) -> str:
-    """Returns the name (TCP_CONGESTION) of an algorithm that is given by name or as a file; loads nothing.
-
-    Raises:
-        UsageError: the file has no algorithm.
-    """
+    """Returns the name (TCP_CONGESTION) of an algorithm that is given by name or as a file; loads nothing."""
     source = sources.source_of(algorithm)
     if source is None or not sources.is_file(algorithm):
         return algorithm

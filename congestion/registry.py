@@ -40,7 +40,6 @@ class Record:
     object: Path
 
     def is_alive(self) -> bool:
-        """Returns whether the daemon still runs."""
         process = Process.read(self.pid)
         return process is not None and process.started == self.started
 
@@ -83,11 +82,7 @@ def ask(connection: socket.socket, request: str) -> str:
 
 @contextlib.contextmanager
 def lock() -> Iterator[None]:
-    """Locks the records: one process at a time looks for an algorithm and registers it. Daemons end under it, too.
-
-    Raises:
-        MissingCapability: this user may not write to the folder of records.
-    """
+    """Locks the records: one process at a time looks for an algorithm and registers it. Daemons end under it, too."""
     try:
         RECORDS.mkdir(mode=0o755, exist_ok=True)
         file = (RECORDS / "lock").open("w")
@@ -102,9 +97,6 @@ def clean() -> list[Orphan]:
     """Removes the leftovers of killed daemons, and returns them.
 
     A registration is removed only if its map is still the one in the daemon's record.
-
-    Raises:
-        MissingCapability: this user may not write to the folder of records.
     """
     if not any(RECORDS.glob("*.json")):
         return []

@@ -31,16 +31,11 @@ def shipped() -> tuple[str, ...]:
 
 
 def is_file(algorithm: str) -> bool:
-    """Returns whether an algorithm is given as a file, and not by name."""
     return algorithm.endswith(SUFFIX) or "/" in algorithm
 
 
 def source_of(algorithm: str) -> Path | None:
-    """Returns the C file of an algorithm that is given by name or as a file; None if Flightpath has no such name.
-
-    Raises:
-        UsageError: the file does not exist, or is not a C file for BPF.
-    """
+    """Returns the C file of an algorithm that is given by name or as a file; None if Flightpath has no such name."""
     if not is_file(algorithm):
         return _ALGORITHMS / f"{algorithm}{SUFFIX}" if algorithm in shipped() else None
     path = Path(algorithm)
@@ -52,12 +47,7 @@ def source_of(algorithm: str) -> Path | None:
 
 
 def build(source: Path, *, name_prefix: str = "") -> Path:
-    """Returns the BPF object of a C file; compiles it unless the cache has it.
-
-    Raises:
-        UsageError: it does not compile; has the compiler's messages.
-        MissingCapability: no installed compiler compiles for BPF.
-    """
+    """Returns the BPF object of a C file; compiles it unless the cache has it."""
     clang = require("clang")
     if not _HELPERS.exists():
         raise MissingCapability(f"{_HELPERS}, which BPF programs include, is missing", "sudo make setup")

@@ -9,11 +9,7 @@ DEFAULT_REST = "127.0.0.1:8653"
 
 
 def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6653") -> tuple[str, int]:
-    """Splits a loopback address and its port; port 0 is allowed.
-
-    Raises:
-        UsageError: the text cannot be parsed, or other machines could connect: there is no password.
-    """
+    """Splits a loopback address and its port; port 0 is allowed."""
     host, _, port = text.rpartition(":")
     try:
         address, number = ip_address(host.removeprefix("[").removesuffix("]")), int(port)
@@ -27,9 +23,9 @@ def parse_loopback(text: str, option: str, forms: str = "127.0.0.1:6653, [::1]:6
 
 
 def is_local(host: str) -> bool:
-    """Whether the header `Host` of an HTTP request names this machine: `localhost` or a loopback address, with a port.
+    """Returns whether an HTTP request's header `Host` names this machine: `localhost` or a loopback address, with port.
 
-    A page of the web whose name somebody lets point to this machine (DNS rebinding) sends its own name.
+    A web page whose name was made to point to this machine (DNS rebinding) sends its own name.
     """
     name = host.lower() if host.endswith("]") else host.lower().rpartition(":")[0] or host.lower()
     try:
@@ -39,5 +35,4 @@ def is_local(host: str) -> bool:
 
 
 def format_address(host: str, port: int) -> str:
-    """Joins an IP address and a port as in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

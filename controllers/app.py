@@ -37,12 +37,10 @@ class ControllerApp(OpenFlowApp):
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     def on_connect(self, event: events.EventOFPStateChange) -> None:
-        """Forwards the connection of a switch."""
         self.table.connect(OpenFlowChannel(event.datapath), time.monotonic())
 
     @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
     def on_disconnect(self, event: events.EventOFPStateChange) -> None:
-        """Forwards the end of a connection."""
         self.table.disconnect(OpenFlowChannel(event.datapath))
 
     @set_ev_cls(_MESSAGES, MAIN_DISPATCHER)

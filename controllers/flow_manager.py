@@ -59,7 +59,6 @@ class FlowManager:
         return True
 
     def on_rule_expired(self, match: Match) -> None:
-        """Closes a flow whose rule a switch has evicted."""
         flow = flow_of_match(match)
         if flow is not None:
             self.flows.on_eviction(flow)

@@ -28,7 +28,6 @@ class Metrics:
         self.moved_flows = self._counter("moved_flows", "Flows that got another path")
 
     def text(self) -> bytes:
-        """All metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
     def _counter(self, name: str, description: str, *labels: str) -> Counter:
@@ -45,7 +44,7 @@ def _family(
     values: float | Mapping[str, float],
     label: str = "",
 ) -> Metric:
-    """A value, or several by the value of a label."""
+    """Returns a value, or several by the value of a label."""
     if not isinstance(values, Mapping):
         return kind(f"{_NAMESPACE}_{name}", description, value=values)
     metric = kind(f"{_NAMESPACE}_{name}", description, labels=[label])

@@ -11,6 +11,5 @@ def announce(line: str) -> None:
 
 
 def warn(line: str) -> None:
-    """Prints a line to the log."""
     with contextlib.suppress(BrokenPipeError):
         print(line, file=sys.stderr, flush=True)

@@ -28,9 +28,6 @@ class Settings:
         rate_per_s, burst: how many SYNs and SYN/ACKs of a host's port are handled, in the long run and at once. Only a
             fraction of what the controller can do, because others must wait meanwhile. For FINs and RSTs the limits are
             three times as high.
-
-    Raises:
-        UsageError: there is no such policy.
     """
 
     policy: str = DEFAULT_POLICY
@@ -45,7 +42,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """The settings in environment variables, and defaults for the others; may raise a UsageError."""
+        """Returns the settings in environment variables, and defaults for the others; may raise a UsageError."""
         policy, network, rest, period = (
             environment.get(f"FLIGHTPATH_{name}") for name in ("POLICY", "NETWORK", "REST", "PROBE_PERIOD")
         )
@@ -58,7 +55,7 @@ class Settings:
 
 
 def probe_plan(period: str) -> ProbePlan:
-    """The plan with this time between two probes of a link, for example `100ms`; may raise a UsageError."""
+    """Returns the plan with this time between two probes of a link, for example `100ms`; may raise a UsageError."""
     period_s = parse_duration(period, "probe period")
     if 0 < period_s < 0.01:
         raise UsageError(f"probe period: {period} is too short", "at least 10ms; 0s sends no probes")

@@ -51,7 +51,7 @@ _FLOODS_TOO_MUCH = "sends too many frames to unknown destinations"
 
 
 def steering_table(settings: Settings, described: Network | None) -> EventTable:
-    """The table of a controller that steers; a network without a description is discovered."""
+    """Returns the table of a controller that steers; a network without a description is discovered."""
     network, is_learning = described or Network(()), described is None
     switches, topology = Switches(network), Topology.from_network(network)
     table = EventTable(switches)

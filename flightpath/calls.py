@@ -1,11 +1,11 @@
-"""Calls of functions in other processes: a request goes there, progress and an answer or our error come home.
+"""Calls of functions in other processes: sends a request, and gets progress and an answer or an error back.
 
     python -m flightpath.calls MODULE:FUNCTION [-]
 
 calls a function with the request in the folder that both sides share, and writes its answer there. With `-` the
 function takes no request, and the answer goes to stdout. Requests, progress and answers are JSON, of the types that the
-function's signature names; an error of ours is raised again by the caller, with its hint. Whoever starts that command
-decides where it runs: in a guest, in a confinement, in a process of its own.
+function's signature names; a FlightpathError is raised again by the caller, with its hint. The caller decides where
+the command runs: in a guest, in a confinement, in a process of its own.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _Value = TypeVar("_Value")
 
 
 class Failure(BaseModel):
-    """An error of ours on its way home.
+    """A FlightpathError in an answer.
 
     Attributes:
         kind: name of its class.
@@ -80,7 +80,7 @@ class Returns(Generic[_Value]):
         return _returns(function)
 
     def answer(self, compute: Callable[[], _Value]) -> Answer:
-        """Calls a function, and makes an answer of what it returns or of the error of ours that it raises."""
+        """Calls a function, and makes an answer of its return value or its FlightpathError."""
         try:
             return Answer(value=self._adapter.dump_python(compute(), mode="json"))
         except FlightpathError as error:

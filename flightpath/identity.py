@@ -37,7 +37,7 @@ def git(project: Path, *words: str) -> str:
     try:
         owner = (project / ".git").lstat()
     except OSError as error:
-        raise FlightpathError(f"{project} is no checkout") from error
+        raise FlightpathError(f"{project} is not a checkout") from error
     # A monitor would outlive this command. Ceiling: a repository further up is another project's.
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
     env = {"GIT_CEILING_DIRECTORIES": str(project.parent)}

@@ -1,7 +1,7 @@
 """Choice of the interpreter: `flightpath run NAME` works with any Python, and switches to the project's own.
 
 For `-m` and `-c`, Python puts the current folder first on its path. That folder may be anybody's, and its `json.py`
-would run in place of the library's. No process of ours has it there.
+would run in place of the library's. None of our processes has it there.
 """
 
 import io
@@ -102,7 +102,7 @@ def python_module(name: str, *arguments: str) -> list[str]:
 
 
 def safe_path() -> dict[str, str]:
-    """Returns variables for processes of ours that a library starts: our modules are on their path, and no folder's."""
+    """Returns variables for our processes that a library starts: with our modules alone on their path."""
     return {"PYTHONPATH": _paths(), "PYTHONSAFEPATH": "1"}
 
 

@@ -5,7 +5,7 @@ import time
 from typing import TextIO
 
 PERIOD_S = 30.0
-"""Period of lines where stderr is no terminal, such as a log of CI."""
+"""Period of lines where stderr is not a terminal, such as in a CI log."""
 
 
 class PeriodicLines:

@@ -16,5 +16,5 @@ def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Returns the known word for which another one is probably a misspelling; None if there is none."""
+    """Returns the known word of which another one is probably a misspelling; None if no word is near."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)

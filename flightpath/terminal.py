@@ -18,7 +18,7 @@ def visible(text: object, keep: str = "") -> str:
 
 
 def plain(text: object, style: str = "", keep: str = "") -> Text:
-    """Returns `visible` text for rich, in which brackets are no markup."""
+    """Returns `visible` text for rich, in which brackets are not markup."""
     return Text(visible(text, keep), style=style)
 
 

@@ -29,9 +29,6 @@ class SftpTransfer(Probe):
             Metrics `goodput` (bit/s) and `rtt` (ms), medians of all iterations; `connect` and `first_byte` (ms),
             `cpu_client` (% of a core), and `download` (s) if the specification has a size, of the first; series
             `goodput` (bit/s) of the first. The fact `limit` says what limited the transfer if not the path.
-
-        Raises:
-            FlightpathError: preflight failed; with its message.
         """
         result = run_in(host, address, self.spec, ssh_config=self.ssh_config)
         watch()

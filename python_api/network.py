@@ -40,7 +40,7 @@ class Network:
 
     Args:
         topology: a network's name (`flightpath mn --help` lists them), a topology of Mininet's (`mininet.topo.Topo`),
-            or its class. Hosts that name no class of ours get an address as in Mininet; links understand
+            or its class. Hosts of other classes than ours get an address as in Mininet; links understand
             the options of Mininet's `TCLink` and those of docs/links.md.
         emulator: emulator of the links: `relay`, `netem`, or `auto`, the first of them that works here.
         datapath: datapath of the switches: `auto`, `kernel` or `user`.

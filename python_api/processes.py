@@ -1,4 +1,4 @@
-"""Processes of ours that a user's own process starts, which may be the kernel of a notebook."""
+"""Our processes that a user's own process starts, which may be the kernel of a notebook."""
 
 import os
 

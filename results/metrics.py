@@ -120,5 +120,4 @@ def _of_network(by_name: Mapping[str, _Value]) -> dict[str, _Value]:
 
 
 def is_of_machine(name: str) -> bool:
-    """Returns whether a metric, or a series of that name, depends on the machine rather than on the network."""
     return (kind := metric_kind(name)) is not None and kind.of_machine

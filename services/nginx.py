@@ -102,7 +102,6 @@ class Nginx(DaemonService):
 
     @property
     def url(self) -> str:
-        """The URL that students use, without a slash at the end."""
         return f"http://{url_host(self.address)}" + (f":{self.port}" if self.port != 80 else "")
 
     @override
@@ -130,7 +129,6 @@ class Nginx(DaemonService):
 
 
 def configuration(folder: Path, listen: str, upstream_socket: Path, *, buffering: bool) -> str:
-    """Returns the text of `nginx.conf`."""
     files = min(2 * _CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     return _CONFIGURATION.format(
         folder=folder,

@@ -69,11 +69,7 @@ class Postgres(DaemonService):
         self.address, self._data = address, self.folder / CLUSTER
 
     def sql(self, script: str | Iterable[str], database: str = "postgres") -> str:
-        """Runs an SQL script as the superuser, over the Unix socket, and returns its output; stops at the first error.
-
-        Raises:
-            MeasurementFailed: PostgreSQL refused; with its error message.
-        """
+        """Runs an SQL script as the superuser, over the Unix socket, up to the first error; returns its output."""
         text = script if isinstance(script, str) else "".join(script)
         options = ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]
         where = [f"--host={self.folder}", f"--port={PORT}", f"--username={SUPERUSER}", f"--dbname={database}"]
@@ -115,6 +111,5 @@ class Postgres(DaemonService):
 
 
 def settings(folder: Path, listen: str) -> str:
-    """Returns the text of `postgresql.conf`."""
     quoted = str(folder).replace("'", "''")
     return f"listen_addresses = '{listen}'\nport = {PORT}\nunix_socket_directories = '{quoted}'\n\n{_SETTINGS}"

@@ -25,12 +25,7 @@ _OPTIONS = (
 
 
 def make_cluster(folder: Path, privileges: Privileges) -> Path:
-    """Makes a cluster in a folder, which belongs to the server's user, and returns the cluster's own folder.
-
-    Raises:
-        CommandFailed: a program failed; with its error message.
-        MissingCapability: PostgreSQL is not installed.
-    """
+    """Makes a cluster in a folder, which belongs to the server's user, and returns the cluster's own folder."""
     ready = _archive()
     if ready.exists():  # read by this process: the project may lie in a home folder that is closed to the server's user
         run([*privileges.prefix(), require("tar"), "--extract"], stdin=ready, cwd=folder)

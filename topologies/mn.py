@@ -12,7 +12,7 @@ outside: there is no `--nat`, and a remote controller must run inside (`sh ./con
 import sys
 from pathlib import Path
 
-# Inside the sandbox, mn's name is `mn`, and it has all of ours already.
+# Inside the sandbox mn is called `mn`, and has all of our choices already.
 _IS_IN_MN = hasattr(sys.modules["__main__"], "MininetRunner") and sys.modules["__main__"].__name__ == "__main__"
 # If anything below fails, mn would "clean up": it ends all processes with names like Mininet's, also those of others.
 if _IS_IN_MN:

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later */
 #include "tcp.bpf.h"
 
-#define FRACTION_BITS 8 /* of WWF; rounding to whole segments would lose a tenth of it at a window of 100 */
+#define FRACTION_BITS 8 /* fraction bits of WWF; rounding to whole segments would lose a tenth of it at a window of 100 */
 
 struct elastic {
     __u32 max_rtt_us;

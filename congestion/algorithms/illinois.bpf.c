@@ -22,7 +22,7 @@
 #define RTT_LIMIT_US (0xffffffffu / ALPHA_MAX) /* 3.3 s, so that products fit into 32 bits */
 
 struct illinois {
-    __u64 rtt_sum_us;  /* of the samples in this round trip */
+    __u64 rtt_sum_us;  /* sum over the samples of this round trip */
     __u32 rtt_samples;
     __u32 round_ends;  /* sequence number that ends this round trip */
     __u32 base_rtt_us, max_rtt_us;

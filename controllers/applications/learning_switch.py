@@ -35,7 +35,6 @@ class LearningSwitch(OpenFlowApp):
 
     @set_ev_cls(events.EventOFPStateChange, DEAD_DISPATCHER)
     def on_disconnect(self, event: events.EventOFPStateChange) -> None:
-        """Forgets a switch."""
         self._ports.pop(event.datapath, None)
 
     @set_ev_cls(events.EventOFPPacketIn, MAIN_DISPATCHER)

@@ -49,7 +49,7 @@ class Neighbour:
 
 
 def parse_neighbour(frame: bytes) -> Neighbour | None:
-    """The content of an ARP or neighbour discovery frame; None if it is another one."""
+    """Returns the content of an ARP or neighbour discovery frame; None if it is another one."""
     mac = frame[6:12].hex(":")
     if frame[12:14] == _ARP and len(frame) >= 42 and frame[22:28] == frame[6:12]:
         sender, target = (str(IPv4Address(frame[at : at + 4])) for at in (28, 38))
@@ -107,22 +107,21 @@ class Discovery:
             self.version += 1
 
     def set_port(self, at: SwitchPort, up: bool, now_s: float) -> None:
-        """Notes the state of a port, as its switch reports it."""
         if not up:
             self._ports.pop(at, None)
         else:
             self._ports.setdefault(at, now_s)
 
     def ports(self) -> Iterator[tuple[str, int]]:
-        """All ports that are up, by switch and number; each of them may lead to a switch."""
+        """Yields all ports that are up, by switch and number; each of them may lead to a switch."""
         return ((at.switch, at.port) for at in self._ports)
 
     def access_ports(self, now_s: float) -> Iterator[SwitchPort]:
-        """All ports that are up and lead to hosts."""
+        """Yields all ports that are up and lead to hosts."""
         return (at for at in self._ports if self.is_access(at, now_s))
 
     def is_access(self, at: SwitchPort, now_s: float) -> bool:
-        """Whether a port leads to hosts, not to a switch."""
+        """Returns whether a port leads to hosts, not to a switch."""
         return at not in self._links and now_s - self._ports.get(at, now_s) >= SETTLING_S
 
     def note_crossing(self, a: SwitchPort, b: SwitchPort, travel_s: float, now_s: float) -> None:
@@ -172,7 +171,6 @@ class Discovery:
         self.version += 1
 
     def owner(self, address: str) -> str | None:
-        """The MAC address of the host that uses an IP address."""
         return next((mac for mac, interface in self._hosts.items() if address in interface.addresses), None)
 
     def _claim(self, mac: str, interface: _HostInterface, address: str, now_s: float) -> None:

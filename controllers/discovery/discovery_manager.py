@@ -46,7 +46,6 @@ class DiscoveryManager:
         self._sync_soon(now_s)
 
     def on_port(self, connection: SwitchConnection, port: int, is_up: bool, now_s: float) -> None:
-        """Takes the state of a port."""
         self.discovery.set_port(SwitchPort(connection.switch.name, port), is_up, now_s)
 
     def on_unknown_destination(self, packet: PacketIn) -> bool:
@@ -56,7 +55,7 @@ class DiscoveryManager:
         if self.discovery.is_access(packet.ingress, packet.now_s) and self.guard.admits(packet):
             self.discovery.add_host(packet.frame[6:12].hex(":"), None, packet.ingress, packet.now_s)
             self._sync_soon(packet.now_s)
-            if parse_neighbour(packet.frame) is None:  # of those, a copy has come already
+            if parse_neighbour(packet.frame) is None:  # ARP and ND have come as copies already
                 self.frames.release(packet, None)
         return True
 
@@ -79,7 +78,6 @@ class DiscoveryManager:
         self.sync(now_s)
 
     def sync(self, now_s: float) -> None:
-        """Publishes the network as it is known now."""
         if self.discovery.version != self._synced_version:
             self._synced_version, self._synced_s = self.discovery.version, now_s
             self.publish(Event.NETWORK_CHANGED, self.discovery.network, now_s)

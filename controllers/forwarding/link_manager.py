@@ -36,7 +36,6 @@ class LinkManager:
     _readings: dict[tuple[str, int], tuple[float, PortCounters]] = field(default_factory=dict)
 
     def on_connect(self, connection: SwitchConnection) -> None:
-        """Requests the state of a switch's ports."""
         connection.channel.request_ports()
 
     def on_network(self, network: Network, now_s: float) -> None:
@@ -69,7 +68,6 @@ class LinkManager:
         self._request_counters(self.monitor.pop_wanted(), now_s)
 
     def on_packet_in(self, packet: PacketIn) -> bool:
-        """Takes a frame that looks like a probe."""
         if not is_probe(packet.frame):
             return False
         self.metrics.packet_ins.labels("probe").inc()
@@ -81,11 +79,9 @@ class LinkManager:
         return True
 
     def on_crossed(self, hop: Hop, travel_s: float, now_s: float) -> None:
-        """Takes a probe that has crossed a link."""
         self._apply(self.monitor.on_probe(hop, travel_s, now_s))
 
     def request_counters(self, now_s: float) -> None:
-        """Requests the counters of all switches."""
         self._request_counters(self.switches.by_name, now_s)
 
     def send_probes(self, now_s: float) -> None:

@@ -45,7 +45,6 @@ class ProbePlan:
     max_per_s: float = 1000.0
 
     def period_for(self, directions: int) -> float:
-        """The period for this number of link directions."""
         return max(self.period_s, directions / self.max_per_s)
 
 
@@ -112,17 +111,15 @@ class LinkMonitor:
         self._wanted: set[str] = set()
 
     def ends(self) -> Collection[tuple[str, int]]:
-        """The ports at both ends of every link."""
+        """Returns the ports at both ends of every link."""
         return self._ends
 
     @property
     def period_s(self) -> float:
-        """The time between two probes over a link."""
         return self._plan.period_for(2 * len(self._links))
 
     @property
     def tick_s(self) -> float:
-        """The time between two calls of `tick`."""
         return self.period_s / URGENCY
 
     def watch(self, edges: Iterable[Edge], now_s: float) -> None:
@@ -151,7 +148,6 @@ class LinkMonitor:
                 yield from self._changes(hop.edge)
 
     def on_port(self, switch: str, port: int, up: bool, now_s: float) -> Iterator[LinkChange]:
-        """Notes the state of a port, as its switch reports it."""
         edge = self._ends.get((switch, port))
         if edge is None:
             return

@@ -43,18 +43,17 @@ class Prober:
         self._newest_ns: dict[tuple[int, int], int] = {}
 
     def send(self, channel: Channel, port: int, now_s: float) -> None:
-        """Sends a probe out of a port."""
         channel.send_frame(CONTROLLER_PORT, self.encode(channel.dpid, port, now_s), (Output(port),))
         self.sent += 1
 
     def encode(self, dpid: int, port: int, now_s: float) -> bytes:
-        """The frame of a probe that this switch is to send out of this port."""
+        """Returns the frame of a probe that this switch is to send out of this port."""
         fields = _FIELDS.pack(_MAGIC, dpid, port, round(now_s * 1e9))
         frame = _DESTINATION + _SOURCE + PROBE_ETHERTYPE.to_bytes(2, "big") + fields + self._digest(fields)
         return frame.ljust(_MIN_FRAME_BYTES, b"\0")
 
     def decode(self, frame: bytes, now_s: float) -> Probe | None:
-        """The probe in a frame; None if it is forged, too old, or not newer than the last one from its port."""
+        """Returns the probe in a frame; None if it is forged, too old, or not newer than the last one from its port."""
         fields, digest = frame[14 : 14 + _FIELDS.size], frame[14 + _FIELDS.size :][:_DIGEST_BYTES]
         if len(fields) < _FIELDS.size or not hmac.compare_digest(digest, self._digest(fields)):
             return None
@@ -71,5 +70,5 @@ class Prober:
 
 
 def is_probe(frame: bytes) -> bool:
-    """Whether a frame has the EtherType of a probe."""
+    """Returns whether a frame has the EtherType of a probe."""
     return int.from_bytes(frame[12:14], "big") == PROBE_ETHERTYPE

@@ -98,7 +98,7 @@ def warn_of_refusal(connection: SwitchConnection, _xid: int, error: str) -> None
 
 
 def forwarding_table(network: Network) -> EventTable:
-    """The table of a controller that only forwards, over shortest paths."""
+    """Returns the table of a controller that only forwards, over shortest paths."""
     table = EventTable(Switches(network))
     rules = RuleManager(table.switches, lambda switch: forwarding_rules(network, switch), table.handle)
     table.rows = {

@@ -85,7 +85,6 @@ class Interface(_Described):
 
     @property
     def plugged_into(self) -> SwitchPort:
-        """The switch and the port together."""
         return SwitchPort(self.switch, self.port)
 
 
@@ -157,15 +156,13 @@ class Network(_Described):
 
     @property
     def interfaces(self) -> tuple[Interface, ...]:
-        """All interfaces of all hosts, in the order of the description."""
         return tuple(interface for host in self.hosts for interface in host.interfaces)
 
     def switch_with_dpid(self, dpid: int) -> Switch | None:
-        """The switch with this datapath id, if the network has one."""
         return next((switch for switch in self.switches if switch.dpid == dpid), None)
 
     def to_json(self) -> str:
-        """The description as text, for `controllers.network.reading`."""
+        """Returns the description as text, for `controllers.network.reading`."""
         return json.dumps(asdict(self), indent=1) + "\n"
 
 

@@ -32,7 +32,7 @@ class Edge(NamedTuple):
     other_port: int
 
     def hop_from(self, switch: str) -> Hop:
-        """The link in the direction that starts at one of its two switches."""
+        """Returns the link in the direction that starts at one of its two switches."""
         return Hop(*self) if self.switch == switch else Hop(*self).reversed()
 
 
@@ -46,11 +46,9 @@ class Hop(NamedTuple):
 
     @property
     def edge(self) -> Edge:
-        """The link."""
         return edge_between(self[:2], self[2:])
 
     def reversed(self) -> Hop:
-        """The link in the other direction."""
         return Hop(self.next_switch, self.next_port, self.switch, self.port)
 
 
@@ -63,7 +61,7 @@ class Path:
 
     @classmethod
     def over(cls, source: str, hops: Iterable[Hop]) -> Self:
-        """The path from a switch over these hops; without any, a flow enters and leaves at this switch."""
+        """Returns the path from a switch over these hops; without any, a flow enters and leaves at this switch."""
         hops = tuple(hops)
         return cls((source, *(hop.next_switch for hop in hops)), hops)
 
@@ -73,7 +71,7 @@ class Path:
         return tuple(hop.edge for hop in self.hops)
 
     def reversed(self) -> Path:
-        """The same links from the other end."""
+        """Returns the same links from the other end."""
         return Path(self.switches[::-1], tuple(hop.reversed() for hop in reversed(self.hops)))
 
 
@@ -96,7 +94,7 @@ class LinkState:
 
     @classmethod
     def of(cls, link: Link) -> Self:
-        """The state of a link in the description of a network."""
+        """Returns the state of a link in the description of a network."""
         return cls(edge_of(link), link.capacity_bps, None if link.delay_us is None else link.delay_us / 1e6)
 
     @property
@@ -127,12 +125,11 @@ class Topology:
 
     @classmethod
     def from_network(cls, network: Network) -> Self:
-        """The topology of a described network; every link is up."""
+        """Returns the topology of a described network; every link is up."""
         return cls((switch.name for switch in network.switches), map(LinkState.of, network.links))
 
     @property
     def links(self) -> KeysView[Edge]:
-        """All links, up or down."""
         return self._states.keys()
 
     @property
@@ -162,26 +159,23 @@ class Topology:
             self.graph.edges[edge.switch, edge.other_switch, edge]["state"] = state
 
     def remove(self, edge: Edge) -> None:
-        """Removes a link, if it is there."""
         if edge in self._states:
             self._drop(edge)
             self._invalidate()
 
     def state(self, edge: Edge) -> LinkState | None:
-        """The state of a link, if it is there."""
         return self._states.get(edge)
 
     def edge_at(self, switch: str, port: int) -> Edge | None:
-        """The link at a port, if there is one."""
         return self._at_port.get((switch, port))
 
     def alive(self, network: Network) -> Network:
-        """A network without its links that are down here."""
+        """Returns a network without its links that are down here."""
         is_down = {state.edge for state in self._states.values() if not state.up}
         return replace(network, links=tuple(link for link in network.links if edge_of(link) not in is_down))
 
     def disjoint_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
-        """The largest set of paths without a common link (a maximum flow), at most `limit`; the shortest set in sum.
+        """Returns the largest set of link-disjoint paths (a maximum flow), at most `limit`; the shortest in sum.
 
         Shortest first (links, then delay, then names and ports); the same for the same graph. One path without hops if
         source and target are the same; empty if there is no path.
@@ -190,7 +184,7 @@ class Topology:
         return self.cached(key, lambda: _disjoint_paths(self.graph, source, target, limit))
 
     def equal_cost_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
-        """The paths with the fewest links, at most `limit`, ordered by names and ports: ECMP spreads over them."""
+        """Returns the paths with the fewest links, at most `limit`, ordered by names and ports, for ECMP."""
         key = (_equal_cost_paths, source, target, limit)
         return self.cached(key, lambda: _equal_cost_paths(self.graph, source, target, limit))
 
@@ -219,19 +213,18 @@ class Topology:
 
 
 def edge_of(link: Link) -> Edge:
-    """The link of a described network, as the topology names it."""
     return edge_between((link.a.switch, link.a.port), (link.b.switch, link.b.port))
 
 
 def edge_between(a: tuple[str, int], b: tuple[str, int]) -> Edge:
-    """The link between two (switch, port) pairs, in either order."""
+    """Returns the link between two (switch, port) pairs, in either order."""
     return Edge(*a, *b) if a <= b else Edge(*b, *a)
 
 
 def lightest_path(
     graph: networkx.MultiGraph, source: str, target: str, weight: Callable[[LinkState], int | None]
 ) -> Path | None:
-    """The path with the least total weight of its links (Dijkstra), if there is one.
+    """Returns the path with the least total weight of its links (Dijkstra), if there is one.
 
     The weight of a link must be more than 0; None excludes it. Links that are down are not weighed.
     """
@@ -293,7 +286,7 @@ def _equal_cost_paths(graph: networkx.MultiGraph, source: str, target: str, limi
 
 
 def _flow(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> networkx.MultiGraph:
-    """The links that a maximum flow of minimum cost crosses, each of them once.
+    """Returns the links that a maximum flow of minimum cost crosses, each of them once.
 
     A link becomes an arc in each direction; a flow over both at once would only add cost. The flow returns from target
     to source over an arc whose gain exceeds the cost of any path, so the cheapest circulation is also the largest.
@@ -314,7 +307,7 @@ def _flow(graph: networkx.MultiGraph, source: str, target: str, limit: int) -> n
 
 
 def _usable(graph: networkx.MultiGraph) -> networkx.MultiGraph:
-    """The graph without the links that are down."""
+    """Returns the graph without the links that are down."""
     usable = networkx.MultiGraph()
     usable.add_nodes_from(graph)
     links = graph.edges(keys=True, data="state")

@@ -14,11 +14,7 @@ _KEYS = [field.name for kind in (Network, Switch, Host, Interface, Link, SwitchP
 
 
 def load(path: Path, *, is_trusted: bool = False) -> Network:
-    """Reads a description from a file; a trusted one, from `Network.to_json`, without pydantic, which loads slowly.
-
-    Raises:
-        UsageError: the file cannot be read, or describes no network; the message names the place in the file.
-    """
+    """Reads a description from a file; a trusted one, from `Network.to_json`, without pydantic, which loads slowly."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -27,11 +23,7 @@ def load(path: Path, *, is_trusted: bool = False) -> Network:
 
 
 def parse_network(text: str | bytes, source: str) -> Network:
-    """Reads a description.
-
-    Raises:
-        UsageError: names the source, the place in it and what is wrong there.
-    """
+    """Reads a description."""
     from pydantic import TypeAdapter, ValidationError
 
     try:

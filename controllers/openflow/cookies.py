@@ -31,7 +31,7 @@ class RuleKind(IntEnum):
 
     @classmethod
     def of(cls, cookie: int) -> "RuleKind | None":
-        """The purpose of a rule with this cookie; None if it is not a rule of steering."""
+        """Returns the purpose of a rule with this cookie; None if it is not a rule of steering."""
         number = cookie >> _KIND_SHIFT & 0xF
         return cls(number) if cookie & PREFIX_MASK == PREFIX and number in set(cls) else None
 
@@ -58,7 +58,7 @@ class FlowCookie:
 
     @classmethod
     def decode(cls, cookie: int) -> "FlowCookie | None":
-        """The content of a rule's cookie; None if the rule is not a flow's."""
+        """Returns the content of a rule's cookie; None if the rule is not a flow's."""
         kind = RuleKind.of(cookie)
         if kind not in (RuleKind.FORWARD, RuleKind.REVERSE):
             return None
@@ -67,10 +67,10 @@ class FlowCookie:
 
 
 def path_cookie(number: int) -> int:
-    """The cookie of the rules of the path with this number."""
+    """Returns the cookie of the rules of the path with this number."""
     return RuleKind.PATH.cookie | number
 
 
 def path_number(cookie: int) -> int | None:
-    """The path's number from a rule's cookie; None if the rule is not a path's."""
+    """Returns the path's number from a rule's cookie; None if the rule is not a path's."""
     return cookie & 0xFFFF if RuleKind.of(cookie) is RuleKind.PATH else None

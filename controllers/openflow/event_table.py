@@ -97,7 +97,6 @@ class EventTable:
                 return
 
     def connect(self, channel: Channel, now_s: float) -> None:
-        """Handles the connection of a switch."""
         self.handle(Event.NEW_SWITCH, channel.dpid, now_s)
         switches = self.switches
         switch = switches.network.switch_with_dpid(channel.dpid)
@@ -108,7 +107,6 @@ class EventTable:
         self.handle(Event.CONNECTED, connection)
 
     def disconnect(self, channel: Channel) -> None:
-        """Handles the end of a switch's connection."""
         connection = self.switches.disconnect(channel)
         if connection is not None:
             self.handle(Event.DISCONNECTED, connection)

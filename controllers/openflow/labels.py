@@ -37,11 +37,7 @@ class Labels:
 
     @classmethod
     def for_hosts(cls, macs: Iterable[str]) -> "Labels":
-        """Labels that are not the address of any of these hosts; the same hosts always get the same labels.
-
-        Raises:
-            FlightpathError: the hosts' addresses use all prefixes that labels could have.
-        """
+        """Labels that are not the address of any of these hosts; the same hosts always get the same labels."""
         used = {_prefix_of(mac) for mac in macs}
         free = [prefix for prefix in _PREFIXES if prefix not in used]
         if not free:
@@ -49,28 +45,26 @@ class Labels:
         return cls(free[0])
 
     def label(self, path: int, interface: int) -> str:
-        """The label of a frame on a path to an interface, both given by their numbers."""
+        """Returns the label of a frame on a path to an interface, both given by their numbers."""
         return (self.prefix << 32 | path << 16 | interface).to_bytes(6, "big").hex(":")
 
     def on_path(self, path: int) -> tuple[str, str]:
-        """Value and mask that match all labels of a path."""
+        """Returns value and mask that match all labels of a path."""
         return self.label(path, 0), PATH_MASK
 
     def to_interface(self, interface: int) -> tuple[str, str]:
-        """Value and mask that match all labels of paths to an interface."""
+        """Returns value and mask that match all labels of paths to an interface."""
         return self.label(0, interface), INTERFACE_MASK
 
     @property
     def any(self) -> tuple[str, str]:
-        """Value and mask that match all labels."""
         return self.label(0, 0), ANY_MASK
 
     def is_label(self, mac: str) -> bool:
-        """Whether a MAC address is a label."""
         return _prefix_of(mac) == self.prefix
 
     def decode(self, mac: str) -> tuple[int, int] | None:
-        """The numbers of path and interface in a label; None if the address is not a label."""
+        """Returns the numbers of path and interface in a label; None if the address is not a label."""
         if not self.is_label(mac):
             return None
         octets = bytes.fromhex(mac.replace(":", ""))
@@ -88,11 +82,7 @@ class Numbers(Generic[Key]):
             self.number(key)
 
     def number(self, key: Key) -> int:
-        """The key's number; a new one if it has none yet.
-
-        Raises:
-            FlightpathError: all numbers are in use; see `forget_all_but`.
-        """
+        """Returns the key's number; a new one if it has none yet."""
         if key not in self._numbers:
             if len(self) >= LARGEST_NUMBER:
                 raise FlightpathError(f"all {LARGEST_NUMBER} numbers in labels are in use")
@@ -103,7 +93,6 @@ class Numbers(Generic[Key]):
         return self._numbers[key]
 
     def key(self, number: int) -> Key | None:
-        """The key with this number."""
         return self._keys.get(number)
 
     def restore(self, key: Key, number: int) -> bool:
@@ -130,7 +119,6 @@ InterfaceNumbers = Numbers[str]
 
 
 def interface_numbers(network: Network) -> InterfaceNumbers:
-    """Numbers the interfaces of a network."""
     return Numbers(interface.mac for interface in network.interfaces)
 
 

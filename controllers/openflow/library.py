@@ -43,7 +43,7 @@ with warnings.catch_warnings():
     from os_ken.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
 
-# What other modules use of os-ken.
+# The names of os-ken that other modules use.
 __all__ = [
     "DEAD_DISPATCHER",
     "MAIN_DISPATCHER",
@@ -169,9 +169,6 @@ def listen(host: str, port: int) -> eventlet.greenio.GreenSocket:
     Args:
         host: an IPv4 or IPv6 address, or the absolute path of a Unix socket. An old socket at that path is replaced.
         port: 0 picks a free one. Ignored for a Unix socket.
-
-    Raises:
-        UsageError: the address cannot be listened on.
     """
     try:
         if host.startswith("/"):

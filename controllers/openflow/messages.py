@@ -159,12 +159,12 @@ def _stored_rule(entry: Any) -> StoredRule:
 
 
 def _is_up(port: Any) -> bool:
-    """Whether a port can carry frames: its cable is whole, and it is not disabled."""
+    """Returns whether a port can carry frames: its cable is whole, and it is not disabled."""
     return not (port.state & _ofp.OFPPS_LINK_DOWN or port.config & _ofp.OFPPC_PORT_DOWN)
 
 
 def _is_ordinary(port: Any) -> bool:
-    """Whether a port has a cable, and is not one of OpenFlow's reserved ports."""
+    """Returns whether a port has a cable, and is not one of OpenFlow's reserved ports."""
     return 1 <= port.port_no <= LARGEST_PORT
 
 

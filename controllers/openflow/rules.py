@@ -104,7 +104,6 @@ class Rule:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions in their order."""
         if self.action is None:
             return ()
         return self.action if isinstance(self.action, tuple) else (self.action,)
@@ -120,14 +119,14 @@ class StoredRule:
 
 
 def rule_key(rule: Rule) -> tuple[int, int, frozenset[tuple[str, MatchValue]]]:
-    """The identity of a rule in its switch. A rule with the same key replaces it; the order of the match is ignored."""
+    """Returns a rule's identity in its switch: one with the same key replaces it; the match's order is ignored."""
     return rule.table, rule.priority, frozenset(rule.match)
 
 
 def forwarding_rules(
     network: Network, switch: Switch, *, table: int = 0, miss_bytes: int = MISS_BYTES
 ) -> tuple[Rule, ...]:
-    """All forwarding rules of one switch: to every interface that it can reach, over a shortest path.
+    """Returns all forwarding rules of one switch: to every interface that it can reach, over a shortest path.
 
     All switches on the way agree on the path, because each hop is strictly nearer to the interface's switch.
     The controller gets the first `miss_bytes` of a frame without a rule.
@@ -140,7 +139,7 @@ def forwarding_rules(
 
 
 def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
-    """For each interface that the switch can reach, the port that leads there.
+    """Returns the port that leads to each interface that the switch can reach.
 
     Of several shortest paths a host's first interface is reached over the one through the lowest port of this switch,
     its second interface over the next one, and so on in turn. The paths of a host with several interfaces are then
@@ -158,13 +157,13 @@ def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
 
 
 def cookie_of(rules: tuple[Rule, ...]) -> int:
-    """A cookie computed from the rules, the same in every process: a rule with another one is out of date."""
+    """Returns a cookie computed from the rules, the same in every process: a rule with another one is out of date."""
     digest = hashlib.sha256(repr(rules).encode()).digest()
     return COOKIE_PREFIX | int.from_bytes(digest[:4], "big")
 
 
 def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
-    """For each other switch that can be reached, the ports where a shortest path begins, lowest first."""
+    """Returns the ports where a shortest path to each other switch begins, lowest first."""
     adjacent: dict[str, set[str]] = {}
     neighbours: list[tuple[int, str]] = []
     for link in network.links:
@@ -182,7 +181,7 @@ def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
 
 
 def _distances(adjacent: Mapping[str, set[str]], start: str) -> dict[str, int]:
-    """The number of links to each switch that can be reached. To load networkx for this would slow down the start."""
+    """Returns the number of links to each reachable switch. Loading networkx for this would slow down the start."""
     distance: dict[str, int] = {}
     ring, links = {start}, 0
     while ring:

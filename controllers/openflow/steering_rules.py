@@ -107,7 +107,7 @@ def base_rules(
     *,
     learning: bool = False,
 ) -> tuple[Rule, ...]:
-    """All that a switch needs before the first flow begins.
+    """Returns all that a switch needs before the first flow begins.
 
     Args:
         alive: the network without the links that are down, over which nothing is forwarded.
@@ -170,7 +170,7 @@ def mute_unknown_destinations(port: int, duration_s: int) -> tuple[Rule, ...]:
 
 
 def path_rules(path: Path, number: int, labels: Labels) -> tuple[SwitchRule, ...]:
-    """The rules of a path, from its end to its beginning: of the switches between the first and the last."""
+    """Returns the rules of a path, from its end to its beginning: of the switches between the first and the last."""
     match = (("eth_dst", labels.on_path(number)),)
     return tuple(
         SwitchRule(hop.switch, Rule(PATH_PRIORITY, match, Output(hop.port), table=Table.BASE), path_cookie(number))
@@ -197,7 +197,7 @@ class Direction:
         return (SetDestination(self.label), Output(self.path.hops[0].port))
 
     def rule(self, cookie: FlowCookie) -> SwitchRule:
-        """The rule of this direction.
+        """Returns the rule of this direction.
 
         Besides the flow it matches the port and the destination MAC address, so that a host which sends under another
         host's IP address can neither receive nor misdirect that host's frames.
@@ -223,7 +223,7 @@ def flow_match(flow: FlowKey) -> Match:
 
 
 def flow_of_match(fields: Iterable[tuple[str, MatchValue]]) -> FlowKey | None:
-    """The flow that a rule matches, in the rule's direction; None if the rule does not match a single flow."""
+    """Returns the flow that a rule matches, in the rule's direction; None if the rule does not match a single flow."""
     match = dict(fields)
     family = "ipv4" if "ipv4_src" in match else "ipv6"
     source, destination = match.get(f"{family}_src"), match.get(f"{family}_dst")
@@ -276,7 +276,7 @@ def _tcp_rules(
     duration_s: int = 0,
     goto: Table | None = None,
 ) -> tuple[Rule, ...]:
-    """Rules for TCP segments with these flags over IPv4 and IPv6: from all ports or one, permanent or temporary."""
+    """Returns rules for TCP segments with these flags, IPv4 and IPv6, from all ports or one, permanent or temporary."""
     in_port: Match = () if port is None else (("in_port", port),)
     rest: Match = (("ip_proto", IP_TCP), ("tcp_flags_nxm", flags))
     matches = ((*in_port, ("eth_type", version), *rest) for version in (ETH_IPV4, ETH_IPV6))

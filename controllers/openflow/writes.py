@@ -53,7 +53,6 @@ class Writer:
         self._send_stage(_Write([stage for stage in stages if stage], done))
 
     def delete(self, rule: SwitchRule) -> None:
-        """Deletes a rule, if its switch is connected."""
         if (connection := self.switches.by_name.get(rule.switch)) is not None:
             connection.channel.delete_rule(rule.rule)
 

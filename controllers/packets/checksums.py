@@ -10,7 +10,7 @@ _CHECKSUM = 16
 
 
 def complete_tcp_checksum(frame: bytes) -> bytes:
-    """The frame with a complete checksum, if it is a TCP segment with the sum over its pseudo-header only.
+    """Returns the frame with a complete checksum, if it is a TCP segment with the sum over its pseudo-header only.
 
     Any other frame is returned unchanged, even one with a wrong checksum: its receiver must notice.
     """
@@ -27,7 +27,7 @@ def complete_tcp_checksum(frame: bytes) -> bytes:
 
 
 def _sum(data: bytes) -> int:
-    """The ones' complement sum of 16-bit words (RFC 1071)."""
+    """Returns the ones' complement sum of 16-bit words (RFC 1071)."""
     total = sum(int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(data), 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -64,7 +64,7 @@ _NO_OPTIONS = MptcpOptions()
 
 
 def parse_options(options: bytes) -> MptcpOptions:
-    """The MPTCP options among the options of a TCP header. Never raises an exception."""
+    """Returns the MPTCP options among the options of a TCP header. Never raises an exception."""
     parsed = [_parse_option(option) for option in _mptcp_options(options)]
     if not parsed:
         return _NO_OPTIONS
@@ -82,12 +82,12 @@ def parse_options(options: bytes) -> MptcpOptions:
 
 
 def token_of(key: bytes) -> int:
-    """The token by which MP_JOIN identifies a connection to the end that has this key (section 3.2), in version 1."""
+    """Returns the token by which MP_JOIN (version 1) names a connection to the end that has this key (section 3.2)."""
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big")
 
 
 def _mptcp_options(options: bytes) -> Iterator[bytes]:
-    """All options of MPTCP's kind, with kind and length; an empty one if the list is truncated (RFC 9293, 3.1)."""
+    """Yields MPTCP's options with kind and length; an empty one if the list is truncated (RFC 9293, 3.1)."""
     position = 0
     while position < len(options):
         kind = options[position]
@@ -106,7 +106,7 @@ def _mptcp_options(options: bytes) -> Iterator[bytes]:
 
 
 def _parse_option(option: bytes) -> MpCapable | MpJoin | str | None:
-    """The option; None if it is malformed; a text for subtypes that are not needed here."""
+    """Returns the option; None if it is malformed; a text for subtypes that are not needed here."""
     if len(option) < 3:
         return None
     parser = _PARSERS.get(option[2] >> 4)

@@ -28,7 +28,7 @@ _EXTENSION_UNITS = {0: 8, 43: 8, 60: 8, 51: 4}
 authentication header (RFC 4302, 2.2)."""
 
 _MAX_EXTENSIONS = 8
-"""Linux accepts any number, but nobody sends so many, and each one costs time."""
+"""Linux accepts any number, but nobody sends that many, and each one costs time."""
 
 _IPV4_HEADER = struct.Struct("!BxHxxHxB2x4s4s")
 _IPV6_HEADER = struct.Struct("!B3xHBx16s16s")
@@ -51,11 +51,9 @@ class FlowKey:
 
     @property
     def version(self) -> int:
-        """4 or 6."""
         return 6 if ":" in self.source else 4
 
     def reversed(self) -> "FlowKey":
-        """The same flow in the other direction."""
         return FlowKey(self.destination, self.source, self.destination_port, self.source_port)
 
 
@@ -85,12 +83,11 @@ class Segment:
 
     @property
     def is_syn_ack(self) -> bool:
-        """Whether it answers a SYN."""
         return self.flags & (SYN | ACK | RST | FIN) == SYN | ACK
 
 
 def parse_segment(frame: bytes, wire_bytes: int | None = None) -> Segment | None:
-    """The TCP segment in an Ethernet frame; None if there is none, or a damaged one. Never raises an exception.
+    """Returns the TCP segment in an Ethernet frame; None if there is none, or a damaged one. Never raises an exception.
 
     Args:
         frame: from the destination MAC address on, without FCS; may be padded at its end.
@@ -159,7 +156,7 @@ def _find_in_ipv6(frame: bytes, packet_bytes: int) -> tuple[int, int, bytes, byt
 
 
 def address_text(address: bytes) -> str:
-    """The same as `str(ip_address(address))`, but ten times as fast unless an IPv4 address is embedded in IPv6."""
+    """Returns `str(ip_address(address))`, ten times as fast unless an IPv4 address is embedded in IPv6."""
     if len(address) == 4:
         return socket.inet_ntoa(address)
     text = socket.inet_ntop(socket.AF_INET6, address)

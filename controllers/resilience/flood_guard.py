@@ -37,7 +37,7 @@ class FloodGuard:
     _muted_until: dict[SwitchPort, float] = field(default_factory=dict)
 
     def admits(self, packet: PacketIn) -> bool:
-        """Whether a frame may be handled: if so, it takes a token; if not, its port is muted for a while."""
+        """Returns whether a frame may be handled: if so, it takes a token; if not, its port is muted for a while."""
         at, now_s = packet.ingress, packet.now_s
         tokens, since_s = self._buckets.get(at, (self.burst, now_s))
         tokens = min(self.burst, tokens + (now_s - since_s) * self.rate_per_s)

@@ -32,7 +32,6 @@ class RecoveryManager:
     _waiting: deque[PacketIn] = field(default_factory=lambda: deque(maxlen=_MAX_WAITING))
 
     def on_connect(self, connection: SwitchConnection) -> None:
-        """Requests the rules that a switch had before it connected."""
         self._incoming[connection] = []
         connection.channel.request_rules(*((0, 0) if self.reads_all else (PREFIX, PREFIX_MASK)))
 
@@ -68,7 +67,6 @@ class RecoveryManager:
         self._resume(now_s)
 
     def audit(self, _now_s: float) -> None:
-        """Requests the packet counts of all flows."""
         for connection in self.switches.by_channel.values():
             if connection not in self._incoming:
                 connection.channel.request_rules(PREFIX, PREFIX_MASK)

@@ -61,7 +61,6 @@ class StateRecovery:
     _deadline_s: float | None = None
 
     def on_rules(self, switch: str, rules: Sequence[StoredRule], now_s: float) -> None:
-        """Takes all of a switch's rules of steering."""
         self._stored[switch] = rules
         if self._deadline_s is None:
             self._deadline_s = now_s + SWITCH_TIMEOUT_S
@@ -92,7 +91,7 @@ class StateRecovery:
         self.is_complete = True
 
     def _would_have_reverse(self, flow: FlowKey, stored: Collection[str]) -> bool:
-        """Whether the switch that has the rule for a flow's answers, if the flow lives, has sent its rules."""
+        """Returns whether the switch that has the rule for a flow's answers, if the flow lives, has sent its rules."""
         target = self.flows.hosts.with_address(flow.destination)
         return target is not None and target.switch in stored
 
@@ -136,7 +135,7 @@ class StateRecovery:
 def stored_flows(
     stored: Mapping[str, Sequence[StoredRule]], topology: Topology, labels: Labels
 ) -> Iterator[StoredFlow]:
-    """The flows that switches have rules for, each direction separately."""
+    """Yields the flows that switches have rules for, each direction separately."""
     path_actions = {
         (switch, number): stored_rule.rule.actions
         for switch, rules in stored.items()
@@ -163,7 +162,7 @@ class StoredHost:
 
 
 def stored_hosts(rules: Sequence[StoredRule], labels: Labels) -> Iterator[StoredHost]:
-    """The hosts that the base rules of a switch describe."""
+    """Yields the hosts that the base rules of a switch describe."""
     interfaces: dict[str, tuple[int, int]] = {}
     addresses: dict[int, list[str]] = {}
     for stored in rules:
@@ -186,7 +185,7 @@ def stored_hosts(rules: Sequence[StoredRule], labels: Labels) -> Iterator[Stored
 def _follow_label(
     switch: str, stored: StoredRule, path_actions: PathActions, topology: Topology, labels: Labels
 ) -> tuple[Path | None, int | None]:
-    """The path of a flow's label from the switch that writes it, and the path's number."""
+    """Returns the path of a flow's label from the switch that writes it, and the path's number."""
     actions = stored.rule.actions
     label = _destination(actions)
     if label is None:

@@ -65,7 +65,6 @@ class ConnectionTable:
         self._ports = _IngressPorts()
 
     def on_syn(self, segment: Segment, options: MptcpOptions, ingress: Hashable, now_s: float) -> Admission:
-        """Takes a SYN."""
         self.counters.malformed += bool(options.malformed)
         self.counters.version_0 += options.version_0
         subflow = self._flows.get(segment.flow)
@@ -148,25 +147,24 @@ class ConnectionTable:
         return self._store(subflow)
 
     def find(self, flow: FlowKey) -> Subflow | None:
-        """The subflow with these addresses and ports, given in either direction."""
+        """Returns the subflow with these addresses and ports, given in either direction."""
         return self._flows.get(flow) or self._flows.get(flow.reversed())
 
     def connection(self, connection_id: int) -> Connection | None:
-        """The connection with this id."""
         entry = self._connections.get(connection_id)
         return None if entry is None else self._record(connection_id, entry)
 
     def find_by_token(self, host: Hashable, token: int) -> Connection | None:
-        """The connection that a join to this host with this token belongs to."""
+        """Returns the connection that a join to this host with this token belongs to."""
         connection_id = self._id_by_token(host, token)
         return None if connection_id is None else self.connection(connection_id)
 
     def connections(self) -> tuple[Connection, ...]:
-        """All connections, in the order in which they were opened."""
+        """Returns all connections, in the order in which they were opened."""
         return tuple(self._record(connection_id, entry) for connection_id, entry in self._connections.items())
 
     def next_id(self) -> int:
-        """An id for a new connection, which no other one has now."""
+        """Returns an id for a new connection, which no other one has now."""
         while True:
             self._last_id = self._last_id % LARGEST_ID + 1
             if self._last_id not in self._connections:
@@ -200,7 +198,6 @@ class ConnectionTable:
         return Admission(SynKind.JOINED, subflow, removed)
 
     def _client(self, connection: int) -> Hashable:
-        """The host that has opened a connection."""
         return self.host_of(self._connections[connection].flows[0].source)
 
     def _refuse(self) -> Admission:
@@ -272,7 +269,7 @@ class ConnectionTable:
         return next(matches, None)
 
     def _has_room(self, ingress: Hashable) -> bool:
-        """Whether this port can open one more connection."""
+        """Returns whether this port can open one more connection."""
         return len(self._connections) < self.limit and not self._is_share_used(ingress)
 
     def _is_share_used(self, ingress: Hashable) -> bool:
@@ -306,7 +303,7 @@ class ConnectionTable:
 
 
 def _answers(segment: Segment, subflow: Subflow) -> bool:
-    """Whether the SYN/ACK acknowledges the SYN (and no more data than a SYN can carry); forgers do not know how."""
+    """Returns whether a SYN/ACK acknowledges the SYN (and no more data than fits into it), which a forger cannot do."""
     if subflow.sequence is None:
         return True
     return 1 <= (segment.acknowledgement - subflow.sequence) % 2**32 <= _LARGEST_SYN_BYTES
@@ -336,12 +333,12 @@ class _IngressPorts:
             del self._pending[ingress]
 
     def pending(self, ingress: Hashable) -> Collection[FlowKey]:
-        """The port's pending flows, oldest first."""
+        """Returns the port's pending flows, oldest first."""
         return self._pending.get(ingress, ())
 
     def longest_queue(self) -> Collection[FlowKey]:
         return max(self._pending.values(), key=len, default=())
 
     def queues(self) -> Iterable[Collection[FlowKey]]:
-        """The pending flows of each port that has some, oldest first."""
+        """Returns the pending flows of each port that has some, oldest first."""
         return self._pending.values()

@@ -166,7 +166,7 @@ class Flows:
                     self._close(subflow)
 
     def choose(self, subflow: Subflow, source: str, target: str, now_s: float) -> Path | None:
-        """The path for a flow between two switches; None if there is none."""
+        """Returns the path for a flow between two switches; None if there is none."""
         if source == target:
             return Path((source,), ())
         connection = self._connection_of(subflow)
@@ -185,7 +185,7 @@ class Flows:
         return placement
 
     def find_by_token(self, flow: FlowKey, token: int) -> Connection | None:
-        """The connection that a join with this flow and token belongs to."""
+        """Returns the connection that a join with this flow and token belongs to."""
         host: Hashable = self.hosts.name_at(flow.destination) if self.knows_hosts else None
         return self.table.find_by_token(host, token)
 
@@ -239,7 +239,6 @@ class Flows:
         return token is None or self.find_by_token(flow, token) is not None
 
     def _close(self, subflow: Subflow) -> None:
-        """Closes a flow, unless it has ended: by then, another one may have its addresses and ports, either way."""
         current = self.table.find(subflow.flow)
         if current is not None and current.identity == subflow.identity:
             self.table.close(subflow.flow)
@@ -304,7 +303,7 @@ class _RecentFlows:
             self._on_link.update(edges)
 
     def per_link(self, now_s: float) -> Counter[Edge]:
-        """The number of recent flows on each link; read only."""
+        """Returns the number of recent flows on each link; read only."""
         self._forget_old(now_s)
         return self._on_link
 

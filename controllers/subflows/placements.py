@@ -105,23 +105,22 @@ class Placements:
         self._written = {number for number in self._written if switch not in self._path(number).switches}
 
     def edges_of(self, flow: FlowKey) -> tuple[Edge, ...]:
-        """The links that a flow crosses; empty if it has no path."""
         placement = self.by_flow.get(flow)
         return placement.forward.path.edges if placement else ()
 
     def flows_on(self, edge: Edge) -> tuple[FlowKey, ...]:
-        """The flows whose path crosses a link, oldest first."""
+        """Returns the flows whose path crosses a link, oldest first."""
         return tuple(flow for flow, placement in self.by_flow.items() if edge in placement.forward.path.edges)
 
     def rules_of(self, switch: str) -> Iterator[SwitchRule]:
-        """All rules of flows and their paths that a switch must have now."""
+        """Yields all rules of flows and their paths that a switch must have now."""
         for number in {number for placement in self.by_flow.values() for number in placement.numbers}:
             yield from (it for it in path_rules(self._path(number), number, self.labels) if it.switch == switch)
         for placement in self.by_flow.values():
             yield from (it for it in placement.rules if it.switch == switch)
 
     def _path(self, number: int) -> Path:
-        """The path with a number that is in use."""
+        """Returns the path with a number that is in use."""
         path = self.paths.key(number)
         assert path is not None, "the numbers of placements and of written rules are forgotten after these"
         return path
@@ -132,7 +131,7 @@ class Placements:
         return Direction(flow, source, target, path, number, label)
 
     def _path_rules(self, placement: Placement, new: set[int]) -> Iterator[SwitchRule]:
-        """The rules of its paths, unless the switches have confirmed them already; adds their numbers to `new`."""
+        """Yields the rules of its paths that no switch has confirmed yet; adds their numbers to `new`."""
         for it in (placement.reverse, placement.forward):
             if it.number not in self._written and it.number not in new:
                 new.add(it.number)

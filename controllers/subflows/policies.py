@@ -94,11 +94,7 @@ def policy(*, cacheable: bool = True, in_switch: bool = False) -> Callable[[Choi
 
 
 def policy_named(name: str) -> Policy:
-    """The policy with this name.
-
-    Raises:
-        UsageError: there is none; the hint has the most similar name, or all names.
-    """
+    """The policy with this name."""
     if name not in POLICIES:
         raise UsageError(f"policy: there is no {name!r}", did_you_mean(name.lower().replace("_", "-"), POLICIES))
     return POLICIES[name]

@@ -34,25 +34,25 @@ class View:
             raise UsageError(f"url: cannot read {where!r}", "accepted forms: http://127.0.0.1:8653, unix:/path")
 
     def connections(self) -> dict[str, Any]:
-        """The connections, as `controllers.view.state.ControllerState.connections_json` returns them."""
+        """Returns the connections, as `controllers.view.state.ControllerState.connections_json` returns them."""
         return json.loads(self.get("/connections"))
 
     def topology(self) -> dict[str, Any]:
-        """The topology, as `controllers.view.state.ControllerState.topology_json` returns it."""
+        """Returns the topology, as `controllers.view.state.ControllerState.topology_json` returns it."""
         return json.loads(self.get("/topology"))
 
     def health(self) -> dict[str, Any]:
-        """The health, as `controllers.view.state.ControllerState.health_json` returns it."""
+        """Returns the health, as `controllers.view.state.ControllerState.health_json` returns it."""
         return json.loads(self.get("/health"))
 
     def metrics(self) -> dict[str, float]:
-        """All samples of the metrics, by name with labels, without the prefix `flightpath_`."""
+        """Returns all samples of the metrics, by name with labels, without the prefix `flightpath_`."""
         lines = (line for line in self.get("/metrics").splitlines() if line and not line.startswith("#"))
         samples = (line.rpartition(" ") for line in lines)
         return {name.removeprefix("flightpath_"): float(value) for name, _, value in samples}
 
     def get(self, path: str) -> str:
-        """The page at a path."""
+        """Returns the page at a path."""
         if self.where.startswith("unix:"):
             connection: http.client.HTTPConnection = _UnixConnection(self.where.removeprefix("unix:"))
         else:
@@ -72,7 +72,7 @@ class View:
 
 
 def find_view() -> View:
-    """The view of the only controller that runs on this machine, inside or outside a sandbox.
+    """Returns the view of the only controller that runs on this machine, inside or outside a sandbox.
 
     Raises:
         UsageError: several controllers are running; the hint lists them.
@@ -89,7 +89,7 @@ def find_view() -> View:
 
 
 def ends_of(subflow: Mapping[str, Any]) -> str:
-    """The addresses and ports of a subflow of the view, as text."""
+    """Returns the addresses and ports of a subflow of the view, as text."""
     source = format_address(subflow["source"], subflow["source_port"])
     return f"{source} → {format_address(subflow['destination'], subflow['destination_port'])}"
 

@@ -28,11 +28,7 @@ Point = numpy.ndarray
 
 
 def draw(connections: Mapping[str, Any], topology: Mapping[str, Any], target: Path) -> None:
-    """Draws the network; each subflow is a coloured line from host to host, parallel to the others on a link.
-
-    Raises:
-        UsageError: the extension is unknown, or the file cannot be written.
-    """
+    """Draws the network; each subflow is a coloured line from host to host, parallel to the others on a link."""
     if target.suffix not in FORMATS:
         raise UsageError(f"draw: {target} ends in none of {', '.join(FORMATS)}")
     graph = _graph(topology)
@@ -122,7 +118,7 @@ def _draw_subflows(
 
 
 def _links_of(graph: networkx.Graph, subflow: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The links that a subflow crosses from host to host."""
+    """Returns the links that a subflow crosses from host to host."""
     switches = subflow["switches"]
 
     def host_at(switch: str, interface: str) -> str:
@@ -134,7 +130,7 @@ def _links_of(graph: networkx.Graph, subflow: Mapping[str, Any]) -> list[tuple[s
 
 
 def _shifted(a: Point, b: Point, offset: float) -> list[Point]:
-    """The ends of a link, moved aside."""
+    """Returns the ends of a link, moved aside."""
     along = b - a
     aside = numpy.array([-along[1], along[0]]) / (numpy.hypot(*along) or 1.0) * offset
     return [a + aside, b + aside]

@@ -38,7 +38,7 @@ Pages = Mapping[str, Callable[[], Page]]
 
 
 def view_pages(state: ControllerState, metrics: Callable[[], bytes]) -> Pages:
-    """The pages of the view; each shows the present state."""
+    """Returns the pages of the view; each shows the present state."""
 
     def health() -> Page:
         value = state.health_json()
@@ -65,24 +65,20 @@ def serve_pages(pages: Pages, addresses: Iterable[str]) -> None:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Address and port; for a Unix socket its path and 0.
-
-    Raises:
-        UsageError: the text cannot be parsed, or is not a loopback address.
-    """
+    """Address and port; for a Unix socket its path and 0."""
     if text.startswith("unix:/"):
         return text.removeprefix("unix:"), 0
     return parse_loopback(text, "rest", "127.0.0.1:8653, [::1]:8653, unix:/path")
 
 
 def json_page(value: Any, *, available: bool = True) -> Page:
-    """A response with a value as JSON."""
+    """Returns a response with a value as JSON."""
     body = (json.dumps(value, indent=1) + "\n").encode()
     return Page(body, "application/json", "200 OK" if available else "503 Service Unavailable")
 
 
 def _respond(pages: Pages, environment: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-    """The pages as a WSGI application."""
+    """Returns the pages as a WSGI application."""
     make_page = pages.get(environment["PATH_INFO"])
     if not is_local(environment.get("HTTP_HOST", "localhost")):
         page = Page(b"ask for 127.0.0.1, [::1] or localhost\n", status="421 Misdirected Request")

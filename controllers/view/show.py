@@ -17,11 +17,7 @@ _WIDTH_WITHOUT_TERMINAL = 140
 
 
 def main(arguments: Sequence[str], prog: str) -> int:
-    """Prints connections with their subflows and paths; returns the exit code.
-
-    Raises:
-        FlightpathError: no controller answers, or the format of the drawing is unknown.
-    """
+    """Prints connections with their subflows and paths; returns the exit code."""
     options = parse(_parser(prog), arguments)
     view = find_view() if options.url == AUTO else View(options.url)
     connections, topology = view.connections(), view.topology()

@@ -33,7 +33,7 @@ class ControllerState(Collector):
     moves: Collection[Move]
 
     def connections_json(self) -> dict[str, Any]:
-        """All connections with their subflows and paths."""
+        """Returns all connections with their subflows and paths."""
         return {
             "policy": self.flows.policy.name,
             "connections": [self._connection(it) for it in self.flows.table.connections()],
@@ -64,14 +64,14 @@ class ControllerState(Collector):
         }
 
     def health_json(self) -> dict[str, Any]:
-        """Whether all switches are connected, and the state that they had before has been recovered."""
+        """Returns whether all switches are connected, and the state that they had before has been recovered."""
         names = (switch.name for switch in self.switches.network.switches)
         missing = [name for name in names if name not in self.switches.by_name]
         ready = self.recovery.is_complete and not missing
         return {"ready": ready, "missing_switches": missing, "links_down": self._links_down()}
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics that are not counted by `controllers.metrics.Metrics` itself, for its registry."""
+        """Yields the metrics that are not counted by `controllers.metrics.Metrics` itself, for its registry."""
         connections = self.flows.table.connections()
         by_protocol = {"tcp": 0, "mptcp": 0, **Counter(it.protocol for it in connections)}
         subflows = sum(len(it.subflows) for it in connections)

@@ -163,7 +163,7 @@ class UmlGuest(Guest):
         environment = {**os.environ, "TMPDIR": self._memory_folder()}
         if machine.seed is not None:
             _compile_sources()
-            environment |= {**preloading("entropy.so"), "FLIGHTPATH_SEED": str(machine.seed)}
+            environment |= {**preloading("seeded_random.so"), "FLIGHTPATH_SEED": str(machine.seed)}
         return [str(machine.kernel.image), *arguments], environment
 
     def _share_writable_folders(self) -> None:

@@ -21,7 +21,6 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_commands(commands: Commands) -> None:
-    """Adds the commands of students to `flightpath lab`."""
     listing = commands.add_parser("list", help="list the labs", description="Lists the labs.")
     listing.set_defaults(run_command=_list)
 
@@ -39,7 +38,7 @@ def add_commands(commands: Commands) -> None:
     )
     checking = commands.add_parser("check", help="try and judge your work", description=text)
     checking.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="of the lab (default: here)"
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="the lab's folder (default: here)"
     )
     checking.add_argument(
         "--store",
@@ -50,7 +49,6 @@ def add_commands(commands: Commands) -> None:
 
 
 def add_variant(command: argparse.ArgumentParser) -> None:
-    """Adds the options that choose a variant."""
     command.add_argument(
         "--student", default=getpass.getuser(), metavar="NAME", help="whose variant (default: your user name)"
     )

@@ -38,7 +38,6 @@ you alone.
 
 
 def add_commands(commands: Commands) -> None:
-    """Adds the commands of teachers to `flightpath lab`."""
     grading = commands.add_parser("grade", help="marks for a folder of submissions", description=_GRADE)
     grading.add_argument("submissions", nargs="+", type=Path, metavar="SUBMISSIONS", help="folders or .zip files")
     grading.add_argument("--course", default="", metavar="WORD", help="the word that you gave out, if any")

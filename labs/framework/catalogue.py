@@ -20,11 +20,7 @@ def all_labs() -> tuple[Lab, ...]:
 
 
 def find(word: str | int) -> Lab:
-    """Returns the lab with a number, or whose folder has this name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Returns the lab with a number, or whose folder has this name."""
     for lab in all_labs():
         if str(word) in (str(lab.number), f"{lab.number:02}", folder_of(lab).name, short_name(lab)):
             return lab
@@ -32,7 +28,6 @@ def find(word: str | int) -> Lab:
 
 
 def folder_of(lab: Lab) -> Path:
-    """Returns the folder with the instructions and the files to complete."""
     return Path(inspect.getfile(type(lab))).parent
 
 

@@ -25,26 +25,19 @@ class Checked:
 
     @property
     def points(self) -> int:
-        """Points that were reached."""
         return sum(finding.points for finding in self.findings if finding.passed)
 
     @property
     def of(self) -> int:
-        """Points that can be reached."""
         return sum(finding.points for finding in self.findings)
 
     @property
     def passed(self) -> bool:
-        """Whether all is right."""
         return self.is_judged and bool(self.findings) and self.points == self.of
 
 
 def check(submission: Submission) -> Checked:
-    """Tries and judges a submission, by the clock of its lab.
-
-    Raises:
-        MissingCapability: this machine lacks what the lab needs.
-    """
+    """Tries and judges a submission, by the clock of its lab."""
     (measured,) = experiments.measure([submission], submission.lab.clock)
     return judged(submission, measured)
 

@@ -18,21 +18,16 @@ TIME_LIMIT_S = 450.0
 """Limit for one experiment, on this machine's clock."""
 
 _LOOP_S = 15.0
-"""Processor time after which a program that never waits is taken for an endless loop: it stops virtual time."""
+"""Processor time after which a program that never waits counts as an endless loop, which stops virtual time."""
 _DAEMONS = frozenset({"ovs-vswitchd", "ovsdb-server"})
-"""Programs of the network: when these compute without end, it is no fault of a student's."""
+"""Programs of the network: when they compute without end, it is not the student's fault."""
 _LOOP_HINT = "Is there a loop without an end? One that waits for something must sleep, or block until it happens."
 _SEED = 1
 _MEMORY_MIB = 1024
 
 
 def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> list[Measured]:
-    """Makes the experiments of some submissions, one after the other, in one guest.
-
-    Raises:
-        MissingCapability: there is no virtual-time kernel, or what the real clock needs is missing.
-        MeasurementFailed: the guest ended early, or ran out of time.
-    """
+    """Makes the experiments of some submissions, one after the other, in one guest."""
     experiments = [
         Experiment(folder=str(each.work.folder.absolute()), draw=secrets.randbits(64)) for each in submissions
     ]

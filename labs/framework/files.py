@@ -22,11 +22,6 @@ _WORDS = {
 
 
 def text(work: Work, file: str) -> str:
-    """Returns a student's file.
-
-    Raises:
-        MeasurementFailed: it is missing, or no text.
-    """
     try:
         return (work.folder / file).read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -38,9 +33,6 @@ def settings(work: Work, file: str, kinds: Mapping[str, type]) -> dict[str, Any]
 
     Args:
         kinds: the type of each setting's value: int, float (an int is one, too), str, bool, or list (of numbers).
-
-    Raises:
-        MeasurementFailed: the file cannot be read, or has a setting or a value that makes no sense.
     """
     try:
         given = tomllib.loads(text(work, file))
@@ -59,9 +51,6 @@ def run_commands(work: Work, file: str, hosts: Mapping[str, MultihomedHost], all
 
     Args:
         allowed: the beginnings of commands that are allowed, as a regular expression: `ip route`.
-
-    Raises:
-        MeasurementFailed: a line is of another form, or its command fails; the message has its number.
     """
     form = re.compile(rf"({'|'.join(hosts)})\s+((?:{allowed})\s.*)")
     for number, line in enumerate(text(work, file).splitlines()[:_MAX_LINES], start=1):

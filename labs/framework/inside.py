@@ -1,4 +1,4 @@
-"""Experiments where students' work is tried, mostly in virtual time: the far side of `labs.framework.experiments`."""
+"""Experiments with students' work, mostly in virtual time: the far side of `labs.framework.experiments`."""
 
 import random
 import shutil
@@ -20,7 +20,7 @@ class Experiment(BaseModel):
 
     Attributes:
         folder: folder of the student's work.
-        draw: chance of this trial, which nobody can know before.
+        draw: seed of this trial, which nobody can know before.
     """
 
     folder: str
@@ -35,7 +35,7 @@ class Experiments(BaseModel):
 
 def measure_all(request: Experiments) -> list[Measured]:
     """Makes the experiments of a request in a sandbox."""
-    if clock_here() is Clock.VIRTUAL:  # in a guest: programs of others need none, and get less of its kernel to attack
+    if clock_here() is Clock.VIRTUAL:  # in a guest: students' programs need none, and can attack less of its kernel
         Path("/proc/sys/user/max_user_namespaces").write_text("0")
     return sandbox.call_inside(lambda: [_measured(each) for each in request.of])
 

@@ -46,7 +46,7 @@ def between(what: str, value: float | None, unit: str, limits: Limits, *, points
 
 
 def counting_beside(other: Finding, finding: Finding) -> Finding:
-    """Judges something that is easy where something else fails, as a short queue is on an idle line."""
+    """Fails a finding that proves nothing if another one failed: on an idle line, a short queue is easy."""
     if other.passed:
         return finding
     return replace(finding, passed=False, evidence=f"{finding.evidence}, but: {other.what} is wrong", hint=other.hint)

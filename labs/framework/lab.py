@@ -113,7 +113,7 @@ class Lab(ABC):
         """Returns the values of one variant."""
 
     def tried_in(self, parameters: Parameters, chance: random.Random) -> Parameters:
-        """Returns the values of one trial: those that a program must measure are others than its author knows."""
+        """Returns the values of one trial, which differ from the variant's where a program must measure them."""
         return parameters
 
     @abstractmethod

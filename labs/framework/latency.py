@@ -20,9 +20,6 @@ def pinging(host: Host, address: str, seconds: float, interval_s: float = 0.05) 
     Yields:
         An empty list. When the block has ended, it has a pair for each reply: the send time of the ping on
         CLOCK_MONOTONIC, and the round trip, both in seconds. Lost packets are left out.
-
-    Raises:
-        MeasurementFailed: the pings cannot be sent, or do not end.
     """
     argv = [sys.executable, "-I", "-S", ping_program.__file__, address, str(seconds), str(interval_s)]
     process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")

@@ -37,9 +37,6 @@ def trial(topology: Topo, *, events: Sequence[LinkEvent] = ()) -> Iterator[Trial
     """Starts a network, watches it, and certifies it when the block ends.
 
     The times of the events count from the beginning of the block.
-
-    Raises:
-        FlightpathError: the network cannot be started, or a part of it has ended.
     """
     with Testbed(topology) as testbed:
         watch = fidelity.Watch(testbed, events=events)

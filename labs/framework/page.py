@@ -13,7 +13,6 @@ from labs.framework.lab import Lab, hints
 
 
 def print_labs(console: Console, labs: Sequence[Lab]) -> None:
-    """Prints the list of labs."""
     table = Table("lab", "name", "title", "minutes", "you can do afterwards")
     for lab in labs:
         table.add_row(str(lab.number), short_name(lab), lab.title, str(lab.minutes), lab.goal)

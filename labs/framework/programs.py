@@ -127,9 +127,6 @@ def run(host: Host, argv: Sequence[str], folder: Path, *, seconds: float, name: 
 
     Args:
         seconds: time limit, on the clock of the experiment.
-
-    Raises:
-        MeasurementFailed: it did not end in time, or ended with an error; the message has the end of what it printed.
     """
     with running(argv, folder, name=name, host=host) as program:
         return program.wait(seconds)

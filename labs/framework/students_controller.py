@@ -21,9 +21,6 @@ def controlled_by(network: Trial, work: Work, file: str) -> Iterator[None]:
     """Hands all switches to an os-ken application, in a network that knows nothing yet; it ends with the block.
 
     The rules that it has made stay: switches forward by them without a controller (fail mode secure).
-
-    Raises:
-        MeasurementFailed: the application does not start, or ends; the message has the end of its output.
     """
     switches = [switch.name for switch in network.testbed.net.switches]
     for name in switches:

@@ -10,7 +10,7 @@ from labs.framework.lab import Lab, Parameters
 
 
 def canonical(name: str) -> str:
-    """Returns a name without differences that do not count: case, needless spaces, codes of the same letter."""
+    """Returns a name in a form that ignores case, extra spaces, and the encoding of letters."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -21,9 +21,6 @@ class Variant:
     Attributes:
         student: the name or number by which the teacher knows the student; case and spaces do not matter.
         course: word that the teacher chooses; with another one, the same student gets other numbers.
-
-    Raises:
-        UsageError: the student has no name, or one that cannot be read on a screen.
     """
 
     student: str
@@ -37,10 +34,8 @@ class Variant:
             )
 
     def chance(self, number: int) -> random.Random:
-        """Returns the random number generator of a lab."""
         text = f"{canonical(self.course)}\0{number}\0{canonical(self.student)}"
         return random.Random(hashlib.sha256(text.encode()).digest())
 
     def parameters(self, lab: Lab) -> Parameters:
-        """Returns the variant's values for a lab."""
         return lab.parameters(self.chance(lab.number))

@@ -30,11 +30,7 @@ class Submission:
 
 
 def start(lab: Lab, variant: Variant, folder: Path) -> Path:
-    """Makes a student's folder with the instructions, the questions and the files to complete; returns it.
-
-    Raises:
-        UsageError: the folder exists, or cannot be made.
-    """
+    """Makes a student's folder with the instructions, the questions and the files to complete; returns it."""
     if folder.exists():
         raise UsageError(f"{folder} exists", "choose another folder with --folder, or remove this one")
     identity = json.dumps({"lab": lab.number, "student": variant.student, "course": variant.course}) + "\n"
@@ -47,11 +43,7 @@ def start(lab: Lab, variant: Variant, folder: Path) -> Path:
 
 
 def read(folder: Path) -> Submission:
-    """Reads a student's folder.
-
-    Raises:
-        UsageError: the folder is not a lab's, or its files cannot be read.
-    """
+    """Reads a student's folder."""
     try:
         identity = json.loads(_text(folder / IDENTITY))
         lab, student, course = find(identity["lab"]), identity["student"], identity["course"]
@@ -63,11 +55,7 @@ def read(folder: Path) -> Submission:
 
 
 def answers(lab: Lab, folder: Path) -> Mapping[str, float]:
-    """Reads the answers to the questions of a lab; empty ones are left out.
-
-    Raises:
-        UsageError: the file is not TOML, or an answer is not a number.
-    """
+    """Reads the answers to the questions of a lab; empty ones are left out."""
     if not lab.questions:
         return {}
     try:

@@ -43,11 +43,6 @@ _UNSEEN = ("labs/solutions",)
 
 
 def require_it() -> None:
-    """Checks that this machine can confine submissions.
-
-    Raises:
-        MissingCapability: bubblewrap is not installed, or may not make namespaces; or there is no virtual-time kernel.
-    """
     done = subprocess.run([*_bubblewrap(PROJECT / "labs"), "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise MissingCapability(
@@ -61,10 +56,6 @@ def run(argv: Sequence[str], submission: Path, stop: threading.Event) -> tuple[i
 
     Args:
         stop: ends it when it is set.
-
-    Raises:
-        MissingCapability: see `require_it`.
-        MeasurementFailed: it did not end in time, or was stopped.
     """
     command = [*_bubblewrap(submission), project_python(), "-P", *argv]
     null = subprocess.DEVNULL
@@ -133,7 +124,7 @@ def _python() -> Iterator[Path]:
 def _sources() -> Iterator[Path]:
     """Yields what a check needs of this project; a checkout has more: solutions, runs, `.git`."""
     if not IS_CHECKOUT:
-        return  # in a wheel's environment
+        return  # a wheel is in the environment
     yield PROJECT / "Makefile"  # by which a checkout is known
     yield PROJECT / "native" / "build"
     for package in _PACKAGES.split():

@@ -16,11 +16,7 @@ from labs.grading.submissions import HandedIn, copy
 
 
 def grade(handed_in: Sequence[HandedIn], jobs: int) -> Iterator[Marks]:
-    """Yields the marks of each submission, as soon as they are known.
-
-    Raises:
-        MissingCapability: this machine cannot confine submissions.
-    """
+    """Yields the marks of each submission, as soon as they are known."""
     confinement.require_it()
     stop = threading.Event()
     with ThreadPoolExecutor(jobs) as pool:

@@ -28,11 +28,7 @@ class HandedIn:
 
 
 def find(paths: Sequence[Path]) -> list[HandedIn]:
-    """Returns the submissions in folders, sorted by name; a path may also be a submission.
-
-    Raises:
-        UsageError: a path does not exist, or there is no submission.
-    """
+    """Returns the submissions in folders, sorted by name; a path may also be a submission."""
     submissions = [each for path in paths for each in _in(path)]
     if not submissions:
         raise UsageError(
@@ -42,11 +38,7 @@ def find(paths: Sequence[Path]) -> list[HandedIn]:
 
 
 def copy(handed_in: HandedIn, target: Path) -> None:
-    """Copies the files of a submission into a new folder; the one with `lab.json` becomes its top.
-
-    Raises:
-        UsageError: it has too many files, they are too large, or it is damaged.
-    """
+    """Copies the files of a submission into a new folder; the one with `lab.json` becomes its top."""
     try:
         _copy(handed_in, target)
     except UsageError:

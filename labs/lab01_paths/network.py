@@ -31,17 +31,14 @@ class Layout:
 
     @property
     def good_router(self) -> int:
-        """The router on the path without the broken link: 2 or 3."""
         return 3 if self.broken in (12, 24) else 2
 
     @property
     def rtt_ms(self) -> int:
-        """The round trip over the path without the broken link."""
         return 2 * sum(self.delays_ms[link] for link in links_over(self.good_router))
 
 
 def links_over(router: int) -> tuple[int, int]:
-    """Returns the links of the path over r2 or r3."""
     return (12, 24) if router == 2 else (13, 34)
 
 

@@ -89,11 +89,7 @@ class Queues(Lab):
 
 
 def _with_queue(parameters: Parameters, work: Work) -> LinkSpec:
-    """Returns the fast line with a student's queue.
-
-    Raises:
-        MeasurementFailed: the file is invalid.
-    """
+    """Returns the fast line with a student's queue."""
     given = files.settings(work, FILE, {"packets": int, "discipline": str, "ecn": bool})
     try:
         return LinkSpec.parse(

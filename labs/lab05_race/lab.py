@@ -192,5 +192,4 @@ def _race(network: Trial, first: str, second: str, names: Sequence[str] = ()) ->
 
 
 def _percent(goodputs: Sequence[float]) -> float:
-    """Returns the share of the first flow, in %."""
     return 100 * goodputs[0] / sum(goodputs)

@@ -102,7 +102,6 @@ def _reached(network: Trial) -> int:
 
 
 def _echo_replies(host: MultihomedHost) -> int:
-    """Returns how many pings a host has answered."""
     names, values = (line.split() for line in host.run(["grep", "^Icmp:", "/proc/net/snmp"]).splitlines())
     return int(values[names.index("OutEchoReps")])
 

@@ -92,7 +92,7 @@ class MeasuringLab(Lab):
         requested = SECONDS * RATE
         missing = "requests that users would have sent during a pause are missing: should they wait for an answer?"
         limits = Limits(
-            0.97 * requested, 1.02 * requested, too_low=missing, too_high=f"{RATE} requests a second were asked for"
+            0.97 * requested, 1.02 * requested, too_low=missing, too_high=f"the task is {RATE} requests a second"
         )
         requests = between("requests", values.get("requests"), "", limits)
         yield requests
@@ -119,11 +119,7 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def _printed(output: str) -> dict[str, float]:
-    """Returns the numbers in the last line that a student's program printed.
-
-    Raises:
-        MeasurementFailed: they are not there.
-    """
+    """Returns the numbers in the last line that a student's program printed."""
     last = (output.strip().splitlines() or [""])[-1]
     try:
         printed = json.loads(last)

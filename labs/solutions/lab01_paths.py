@@ -14,7 +14,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     net = layout(parameters["code"])
     good, bad, right = net.good_router, 5 - net.good_router, solution(parameters)
     other = next(link for link in (12, 24, 13, 34) if link != net.broken)

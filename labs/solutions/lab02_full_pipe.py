@@ -12,7 +12,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     right = solution(parameters).answers
     bdp_kb = right["bdp_kb"]
     return {

@@ -16,7 +16,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     answers, files = solution(parameters).answers, solution(parameters).files
     bdp_packets = parameters["fast_mbit"] * 1e3 * 2 * parameters["delay_ms"] / (PACKET_BYTES * 8)
     return {
@@ -31,5 +30,4 @@ def mistakes(parameters: Parameters) -> dict[str, Attempt]:
 
 
 def queue(packets: int, discipline: str) -> dict[str, str]:
-    """Returns the file that a student completes."""
     return {FILE: f'packets = {packets}\ndiscipline = "{discipline}"\n'}

@@ -16,7 +16,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     right = solution(parameters).answers
     single_mbit, streams, loss_percent = right["single_mbit"], right["streams"], parameters["loss_percent"]
     return {

@@ -61,7 +61,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     return {
         "a loss is the only sign": Attempt({}, _file(_RENO), "before a packet is lost"),
         "a loss changes nothing": Attempt({}, _file(_DEAF), "when it hears of a loss"),

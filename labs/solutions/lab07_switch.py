@@ -38,7 +38,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     other = "core2" if parameters["core_of_first"] == "core1" else "core1"
     right = _uplinks(parameters, parameters["core_of_first"])
     return {

@@ -20,7 +20,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     total = sum(parameters[f"mbit{i}"] for i in (1, 2, 3))
     return {
         "all paths, and wrong numbers": Attempt(

@@ -16,7 +16,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     single = capacity_per_s(parameters)
     return {
         "the line is full": _answers(single, 1.2 * single, 0, "users come at random"),

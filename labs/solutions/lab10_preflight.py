@@ -17,7 +17,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     right = 2 * _bdp_kb(parameters)
     return {
         "a small transfer that is over in a moment": Attempt(

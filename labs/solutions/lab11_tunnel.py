@@ -13,7 +13,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     fast, slow = parameters["fast_mbit"], parameters["slow_mbit"]
     return {
         "the rates, not the payload": Attempt({"best_mbit": fast + slow}, _file(), "bytes of headers"),

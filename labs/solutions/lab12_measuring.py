@@ -31,7 +31,6 @@ def solution(parameters: Parameters) -> Attempt:
 
 
 def mistakes(parameters: Parameters) -> dict[str, Attempt]:
-    """Returns typical mistakes, with the hints that they get."""
     runs = parameters["runs"]
     since_sending = _ON_TIME.replace(
         "            ask(", "            sent_s = time.monotonic()\n            ask("

@@ -92,7 +92,7 @@ static const char *remedy(int reason)
 {
     switch (reason) {
     case EADDRINUSE:
-        return "another program listens there, or it is no socket: choose another path, or delete it yourself";
+        return "another program listens there, or it is not a socket: choose another path, or delete it yourself";
     case ENAMETOOLONG:
         return "choose a folder with a shorter path";
     default:

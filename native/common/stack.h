@@ -1,5 +1,5 @@
 /* Memory for items of one size: address space that is reserved at the start, handed out last-in first-out, so that the
- * memory in use is no more than what is taken: cycling through a ring was measured to be six times slower. */
+ * memory in use is no more than what is taken; cycling through a ring was six times slower. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ static inline void *stack_reserve(size_t bytes)
     return start == MAP_FAILED ? NULL : start;
 }
 
-/* Returns false with errno if there is no address space for so many bytes. */
+/* Returns false with errno if there is no address space for that many bytes. */
 static inline bool stack_create(struct stack *stack, size_t bytes)
 {
     uint8_t *start = stack_reserve(bytes);
@@ -27,7 +27,7 @@ static inline bool stack_create(struct stack *stack, size_t bytes)
     return start != NULL;
 }
 
-/* An item of so many bytes; NULL when all are in use. */
+/* An item of that many bytes; NULL when all are in use. */
 static inline void *stack_take(struct stack *stack, size_t bytes)
 {
     void *item = stack->free;

@@ -42,7 +42,7 @@ struct direction {
 };
 
 /* `spec`, `key`, `exact` and the descriptors are set already. `memory` bounds what is inside, in bytes. Returns false if
- * there is not so much address space. */
+ * there is not enough address space. */
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream, uint64_t memory);
 
 /* Lets the sending end's kernel cut GSO packets that the specification does not let pass. */

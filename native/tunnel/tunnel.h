@@ -31,7 +31,7 @@ struct tunnel_path {
     struct path_changeable changeable; /* as configured, or set since */
     double adapted;                    /* factor of the weight */
     uint64_t capacity_bps;
-    uint32_t mtu; /* of the path itself */
+    uint32_t mtu; /* MTU of the path itself */
 };
 
 /* Counters besides those of sender and receiver; each has one writer. */

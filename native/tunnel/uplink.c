@@ -19,7 +19,7 @@
 struct uplink {
     struct tunnel *tunnel;
     uint64_t epoch;
-    uint32_t used; /* of `room` */
+    uint32_t used; /* used bytes of `room` */
     _Alignas(64) uint8_t room[ROOM_BYTES];
 };
 
@@ -109,7 +109,7 @@ static bool read_packet(struct uplink *uplink)
     }
     uint32_t length = (uint32_t)got - sizeof vnet;
     if (!sender_take(&tunnel->sender, &vnet, ip, length)) {
-        sender_flush(&tunnel->sender); /* of the packets before */
+        sender_flush(&tunnel->sender); /* send the packets before it */
         sender_take(&tunnel->sender, &vnet, ip, length);
     }
     uplink->used += (SENDER_HEADROOM + length + 63) / 64 * 64;

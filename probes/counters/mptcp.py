@@ -13,11 +13,7 @@ _FALLBACKS = ("MPCapableSYNTXDrop", "InfiniteMapTx", "InfiniteMapRx", "MPFailTx"
 
 
 def read_counters(host: CommandHost) -> Mapping[str, int]:
-    """Returns the MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat.
-
-    Raises:
-        MeasurementFailed: the kernel has none.
-    """
+    """Returns the MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat."""
     if counters := mptcp_counters(host.run(["cat", "/proc/net/netstat"])):
         return counters
     hint = "it needs CONFIG_MPTCP; `flightpath doctor` checks this"
@@ -42,9 +38,6 @@ def require_mptcp(
 
     Returns:
         The numbers of `connections`, of `joins`, and of `fallbacks` if there are any.
-
-    Raises:
-        MeasurementFailed: no MPTCP connection, no join, or a fallback.
     """
     increases = _increases(before, after)
     fallbacks = {name: count for name, count in increases.items() if "Fallback" in name or name in _FALLBACKS}

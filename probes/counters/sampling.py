@@ -99,7 +99,6 @@ class Sampler:
             raise self._failure
 
     def sample(self) -> None:
-        """Takes a sample now."""
         with self._lock:
             row = self._reader()
             self.log.epoch_offsets_s.append(epoch_offset_s())

@@ -13,11 +13,7 @@ _TIMEOUT_S = 900.0
 
 
 def archive(plan: Path, home: Path = HOME) -> None:
-    """Archives the classes that a test plan uses, unless the archive is there: one student finds a closed port.
-
-    Raises:
-        CommandFailed: Java failed.
-    """
+    """Archives the classes that a test plan uses, unless the archive is there: one student finds a closed port."""
     if (home / CLASSES).is_file():
         return
     from probes.jmeter.probe import STUDENTS_HEADER, JMeterLoad  # loads NumPy, which takes longer than to look

@@ -98,7 +98,6 @@ class Engine:
         return now.own_cpu_seconds if now else 0.0
 
     def end(self) -> None:
-        """Ends it, if it runs."""
         end(self._process)
 
     def _last_words(self) -> str:
@@ -108,11 +107,7 @@ class Engine:
 
 @contextlib.contextmanager
 def engines_ready(starting: Iterable[Engine]) -> Iterator[list[Engine]]:
-    """Starts engines and waits until they accept a test; ends them with the context.
-
-    Raises:
-        MeasurementFailed: one has ended, or is not ready in time.
-    """
+    """Starts engines and waits until they accept a test; ends them with the context."""
     with contextlib.ExitStack() as stack:
         engines = []
         for engine in starting:

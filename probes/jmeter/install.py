@@ -48,13 +48,7 @@ def is_installed(home: Path = HOME) -> bool:
 
 
 def install(home: Path = HOME, checksums: Path = CHECKSUMS) -> bool:
-    """Installs JMeter in `home`, in place of an older one; returns False if it was installed already.
-
-    Raises:
-        MissingCapability: Maven or Java is not installed.
-        FlightpathError: what Maven brought is not what `checksums` lists.
-        CommandFailed: Maven failed, for example because Maven Central cannot be reached.
-    """
+    """Installs JMeter in `home`, in place of an older one; returns False if it was installed already."""
     if is_installed(home):
         return False
     maven = _maven()

@@ -101,11 +101,7 @@ class Samples:
 
 
 def read_jtl(path: Path, *, allow_truncated: bool = False) -> Samples:
-    """Reads a result file; if it may be truncated, without an incomplete last line, as that of a running JMeter has.
-
-    Raises:
-        MeasurementFailed: it is missing, is no such file, has a field that cannot be read, or is incomplete.
-    """
+    """Reads a result file; if it may be truncated, without an incomplete last line, as that of a running JMeter has."""
     try:
         text = path.read_bytes().decode("utf-8", errors="replace")
     except OSError as error:

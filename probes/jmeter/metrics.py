@@ -50,12 +50,10 @@ class LoadRun:
 
     @property
     def started_at_s(self) -> float:
-        """Start time of the load on CLOCK_MONOTONIC."""
         return int(self.samples.due_ms.min()) / 1000 - self.epoch_offset_s
 
     @property
     def ended_at_s(self) -> float:
-        """End time of the last response on CLOCK_MONOTONIC."""
         return int(self.samples.ended_ms.max()) / 1000 - self.epoch_offset_s
 
     @property

@@ -86,9 +86,6 @@ class JMeterLoad(Probe):
         properties: further JMeter properties (`-J`).
         requests_per_thread: number of a student's requests in the plan.
         epoch_offset_s: time of day minus CLOCK_MONOTONIC; JMeter keeps to it although somebody sets the time of day.
-
-    Raises:
-        UsageError: a value is out of range.
     """
 
     plan: Path
@@ -119,7 +116,6 @@ class JMeterLoad(Probe):
 
     @property
     def total(self) -> int:
-        """The number of requests of the load."""
         return self.threads * self.requests_per_thread
 
     def run(
@@ -141,11 +137,6 @@ class JMeterLoad(Probe):
             watch: callback twice a second; an exception from it ends the load.
             time_limit_s: time limit of the load; by default its duration if every request times out.
             generators: hosts that generate the load; `host` is the first and starts the others. None: `host` alone.
-
-        Raises:
-            MeasurementFailed: JMeter did not make all requests, died or took too long; with the end of its log.
-            MissingCapability: JMeter is not installed.
-            UsageError: the file has fewer students than there are threads.
         """
         if folder is None:
             with tempfile.TemporaryDirectory(prefix="flightpath-jmeter-") as temporary:
@@ -296,16 +287,12 @@ def _seconds(seconds: float) -> str:
 
 
 def _rmi_address(address: str) -> str:
-    """Java's option for the address at which others reach it by RMI."""
+    """Returns Java's option for the address at which others reach it by RMI."""
     return f"-Djava.rmi.server.hostname={address}"
 
 
 def require_jmeter(home: Path = HOME, *, mptcp: bool = False) -> Path:
-    """Checks that JMeter is installed in `home`, and returns that folder.
-
-    Raises:
-        MissingCapability: JMeter, Java, or `mptcpize` if MPTCP is used, is not installed.
-    """
+    """Checks that JMeter is installed in `home`, and returns that folder."""
     require("java")
     if mptcp:
         require("mptcpize")

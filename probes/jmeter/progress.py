@@ -28,7 +28,6 @@ class LoadProgress:
 
     @property
     def fraction(self) -> float:
-        """The share of the requests that are done, from 0 to 1."""
         return min(1.0, self.requests / self.total)
 
 

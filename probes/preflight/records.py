@@ -289,7 +289,6 @@ class PreflightResult:
 
     @property
     def verdict(self) -> LimitedBy:
-        """The worst of the iterations' verdicts."""
         return LimitedBy.worst(iteration.verdict for iteration in self.iterations)
 
     @property
@@ -305,11 +304,6 @@ class PreflightResult:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads a measurement.
-
-        Raises:
-            FlightpathError: the text is no measurement, or has a newer format.
-        """
         try:
             fields = json.loads(text)
             if fields.pop("format") != FORMAT:

@@ -62,7 +62,6 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Name of the field in messages."""
         return self.usage.split()[-2]
 
 
@@ -80,9 +79,6 @@ class TransferSpec:
     An iteration ends when `size_bytes` have been moved, or at the time or byte limit, whichever comes first. Without
     size and limit, all of `remote_file` is moved; without a file too, the transfer takes `DEFAULT_TIME_LIMIT_S`
     seconds. Uploads go into a temporary folder, and a download without `remote_file` comes from one.
-
-    Raises:
-        UsageError: fields contradict each other or are out of range.
     """
 
     # pydantic's name; not a field

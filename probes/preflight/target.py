@@ -1,4 +1,4 @@
-"""The far end of a measurement, resolved from what the user typed by OpenSSH's own configuration."""
+"""The far end of a measurement, resolved from the user's words and OpenSSH's configuration."""
 
 import os
 import re
@@ -75,10 +75,6 @@ def resolve(
         port, user: override the configuration.
         identities: private keys to try before those of the configuration.
         configuration: file to read instead of the user's and the system's.
-
-    Raises:
-        UsageError: the text names no host, or the configuration is invalid or demands a proxy.
-        MissingCapability: OpenSSH's client is not installed.
     """
     before, at, name = text.rpartition("@")
     name = name.removeprefix("[").removesuffix("]")
@@ -99,11 +95,7 @@ def resolve(
 
 
 def parse_configuration(name: str, printed: str) -> Resolved:
-    """Parses the output of `ssh -G NAME`.
-
-    Raises:
-        UsageError: the configuration demands a proxy.
-    """
+    """Parses the output of `ssh -G NAME`."""
     lines = [line.partition(" ")[::2] for line in printed.splitlines()]
     settings = dict(reversed(lines))  # of a repeated one, the first
     for key in ("proxyjump", "proxycommand"):

@@ -36,9 +36,6 @@ class Ping(Probe):
 
         Returns:
             Metrics `rtt` and `rtt_min` (ms, of the requests that were answered) and `lost` (%); series `rtt` (ms).
-
-        Raises:
-            MeasurementFailed: no request was answered.
         """
         command = f"ping from {host.name} to {address}"
         limit_s = self.count * self.interval_s + 2 * _ANSWER_LIMIT_S

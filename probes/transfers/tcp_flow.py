@@ -34,7 +34,6 @@ class FlowTrace:
 
     @property
     def seconds(self) -> float:
-        """Time from the first sample to the last."""
         return self.times_s[-1] - self.times_s[0]
 
     @property
@@ -44,15 +43,10 @@ class FlowTrace:
 
     @property
     def retransmissions(self) -> int:
-        """Number of retransmitted segments."""
         return self.columns["retransmissions"][-1]
 
     def goodput_bps(self, start_s: float = 0.0, end_s: float = float("inf")) -> float:
-        """Returns the acknowledged payload per second, between two times after the start.
-
-        Raises:
-            MeasurementFailed: there are fewer than two samples between them.
-        """
+        """Returns the acknowledged payload per second, between two times after the start."""
         times, acked = self.times_s, self.columns["acked_bytes"]
         between = [i for i, at_s in enumerate(times) if start_s <= at_s - times[0] <= end_s]
         if len(between) < 2:
@@ -94,11 +88,7 @@ class RunningFlow:
     algorithm: str
 
     def finish(self, watch: Callable[[], None] = lambda: None) -> FlowTrace:
-        """Waits until the transfer ends and returns its samples; `watch` as in `Probe.run`.
-
-        Raises:
-            MeasurementFailed: the sender failed, or the connection broke.
-        """
+        """Waits until the transfer ends and returns its samples; `watch` as in `Probe.run`."""
         transfer = f"the transfer to {self.address}"
         try:
             stdout, stderr = await_end(self.process, self.spec.seconds + _GRACE_S, watch, f"{transfer} did not end")
@@ -113,7 +103,6 @@ class RunningFlow:
         return trace
 
     def stop(self) -> None:
-        """Ends the transfer immediately."""
         end_and_close(self.process)
 
 
@@ -137,11 +126,7 @@ class TcpFlow(Probe):
         return self.start(host, address).finish(watch)
 
     def start(self, host: Host, address: str) -> RunningFlow:
-        """Begins to send; returns when the connection is open.
-
-        Raises:
-            MeasurementFailed: it cannot be opened.
-        """
+        """Begins to send; returns when the connection is open."""
         settings = json.dumps({**asdict(self), "address": address})
         argv = python_module("probes.transfers.programs.tcp_sender", settings)
         process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")

@@ -31,11 +31,7 @@ def scenario_named(name: str) -> StoredScenario | None:
 
 
 def installed_scenario(name: str) -> StoredScenario:
-    """Returns the scenario of a stored run.
-
-    Raises:
-        UsageError: it is not installed here.
-    """
+    """Returns the scenario of a stored run."""
     scenario = scenario_named(name)
     if scenario is None:
         raise UsageError(f"the scenario {name!r} is not in this installation")

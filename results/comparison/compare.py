@@ -57,7 +57,6 @@ class Comparison:
 
     @property
     def point(self) -> str:
-        """Parameters as text."""
         return _point(self.parameters)
 
     @property
@@ -87,7 +86,6 @@ class Comparison:
 
     @property
     def means_text(self) -> tuple[str, str]:
-        """Means of both sides with their unit."""
         if self.effect is None:
             return "-", "-"
         factor, unit = scale((self.effect.before, self.effect.after), self.unit)
@@ -114,7 +112,6 @@ class Compared:
 
     @property
     def sentence(self) -> str:
-        """Outcome of all comparisons in one sentence."""
         changes = {each.change for each in self.comparisons}
         if not self.comparisons:
             return f"{self.after} and {self.before} have nothing in common that could be compared."
@@ -133,7 +130,6 @@ class Compared:
 
     @property
     def sentences(self) -> list[str]:
-        """Outcome of each metric, in a sentence."""
         by_metric: dict[str, list[Comparison]] = {}
         for each in self.comparisons:
             by_metric.setdefault(each.metric, []).append(each)

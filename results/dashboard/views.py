@@ -56,7 +56,6 @@ def runs(store: Store, request: Request) -> dict[str, Any]:
 
 
 def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
-    """Shows one run and its progress."""
     record = with_actual_status(store, store.run(request.path_params["run"]))
     cells, claims = store.cells(record.run_id), store.claims(record.run_id)
     progress = latest_progress(store, record.run_id, record.status)

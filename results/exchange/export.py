@@ -107,11 +107,7 @@ class Imported:
 
 
 def export_runs(store: Store, run_ids: Sequence[str]) -> Export:
-    """Reads all data of some runs.
-
-    Raises:
-        UsageError: a run cannot be exported, for example because a series has gaps (NaN).
-    """
+    """Reads all data of some runs."""
     with store.reading() as session:
         return Export(format=FORMAT, version=VERSION, runs=[_exported(session, run_id) for run_id in run_ids])
 

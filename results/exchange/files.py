@@ -39,12 +39,7 @@ _PARQUET_HINT = f"{sys.executable} -m pip install 'pyarrow>=16'"
 
 
 def write_export(export: Export, target: Path, kind: str) -> None:
-    """Writes an export as `json`, `csv` or `parquet`; replaces an existing file atomically.
-
-    Raises:
-        UsageError: it cannot be written.
-        MissingCapability: pyarrow, which writes Parquet, is not installed.
-    """
+    """Writes an export as `json`, `csv` or `parquet`; replaces an existing file atomically."""
     try:
         content = _json_bytes(export) if kind == "json" else _zip_bytes(export, kind)
     except UnicodeError as error:  # half a character, which a command line and JSON may hold and UTF-8 may not
@@ -66,12 +61,7 @@ def write_export(export: Export, target: Path, kind: str) -> None:
 
 
 def read_export(source: Path) -> Export:
-    """Reads an export and checks all of it.
-
-    Raises:
-        UsageError: the file is not an export, is damaged or invalid, or is of a newer version.
-        MissingCapability: pyarrow, which reads Parquet, is not installed.
-    """
+    """Reads an export and checks all of it."""
     content, budget = b"", Budget()
     try:
         content = _content(source, budget)

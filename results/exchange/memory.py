@@ -34,7 +34,6 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Bytes left."""
         return self._left
 
     def spend(self, content: bytes) -> None:

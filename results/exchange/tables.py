@@ -51,7 +51,6 @@ _JSON = frozenset({"command", "plan", "environment", "parameters", "reasons", "f
 
 
 def to_tables(runs: Sequence[ExportedRun]) -> Tables:
-    """Returns runs as tables."""
     tables: dict[str, list[Row]] = {name: [] for name in COLUMNS}
     for run in runs:
         key = {"run_id": run.run_id}

@@ -95,7 +95,6 @@ def _draw_values(axes: Axes, look: Look, values: Sequence[DatedValue], large: bo
 
 
 def _day(at: datetime) -> float:
-    """Converts a moment to matplotlib's unit of dates."""
     return float(dates.date2num(at))
 
 

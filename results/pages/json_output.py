@@ -14,7 +14,6 @@ from results.summary.verdicts import overall
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Prints an object on stdout."""
     print(json.dumps(document, indent=2))
 
 

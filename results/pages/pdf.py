@@ -14,11 +14,7 @@ _LIMIT_S = 180.0
 
 
 def browser() -> str:
-    """Returns the path of a browser that can print.
-
-    Raises:
-        MissingCapability: none is installed.
-    """
+    """Returns the path of a browser that can print."""
     for name in BROWSERS:
         if path := shutil.which(name):
             return path
@@ -29,13 +25,7 @@ def browser() -> str:
 
 
 def print_pdf(page: str, target: Path) -> None:
-    """Prints an HTML page that needs no other file, and replaces the target.
-
-    Raises:
-        MissingCapability: no browser is installed.
-        FlightpathError: the browser failed; has its stderr.
-        UsageError: the target cannot be written.
-    """
+    """Prints an HTML page that needs no other file, and replaces the target."""
     program = browser()
     with tempfile.TemporaryDirectory(prefix="flightpath-pdf-") as folder:
         source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"

@@ -44,7 +44,6 @@ def environment() -> Environment:
 
 
 def asset(name: str) -> Markup:
-    """Returns a style sheet or a script."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 

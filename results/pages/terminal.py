@@ -71,7 +71,6 @@ def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Ta
 
 
 def print_answer(console: Console, sentences: Sequence[str]) -> None:
-    """Prints a run's result, in sentences."""
     if sentences:
         console.print(sanitised(" ".join(sentences)), style="bold")
 
@@ -131,7 +130,6 @@ def print_certificates(console: Console, cells: Sequence[CellResult], *, links: 
 
 
 def print_run(console: Console, record: RunRecord) -> None:
-    """Prints a run's scenario, status, times, command and environment."""
     for name, value in run_facts(record).items():
         _print_line(console, f"{name:<12} {value}")
 

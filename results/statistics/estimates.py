@@ -162,7 +162,6 @@ def relative_deviation(values: Sequence[float]) -> Estimate:
 
 
 def usable(cells: Iterable[CellResult]) -> list[CellResult]:
-    """Returns the cells whose certificate is not `unusable`."""
     return [cell for cell in cells if cell.certificate.verdict is not Verdict.UNUSABLE]
 
 

@@ -16,7 +16,7 @@ _SECTIONS = ("axes", "settings", "")
 """Sections of a plan that may name a parameter, in search order; the last is the plan itself."""
 
 _HIDDEN = ("axes", "settings", "only", "headlines", "question")
-"""Parts of a plan that are no parameters under these names."""
+"""Parts of a plan that are not parameters under these names."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _Words = Mapping[str, str | Sequence[str] | None]
@@ -48,11 +48,7 @@ class RunFilter:
 
     @classmethod
     def parse(cls, words: _Words) -> "RunFilter":
-        """Reads the options of `add_filter_options`, by name; None and empty texts filter nothing.
-
-        Raises:
-            UsageError: a text is invalid.
-        """
+        """Reads the options of `add_filter_options`, by name; None and empty texts filter nothing."""
         query = RunQuery(
             scenario=_text(words, "scenario"),
             status=_choice(RunStatus, words, "status"),

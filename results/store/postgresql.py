@@ -65,11 +65,7 @@ def _prepare(connection: Connection, name: str, *, create: bool) -> None:
 
 
 def _version(connection: Connection, name: str) -> int:
-    """Returns the version of the store in a database; 0 if there is none, and no table with a name of ours.
-
-    Raises:
-        UsageError: there are tables with our names, but they are not a store.
-    """
+    """Returns the version of the store in a database; 0 if there is none, and no table with one of our names."""
     ours = Base.metadata.tables.keys() & set(inspect(connection).get_table_names())
     if not ours:
         return 0

@@ -38,11 +38,7 @@ _Query = TypeVar("_Query", bound=Select[*tuple[Any, ...]])
 
 
 def cell_row(run_id: str, result: CellResult, order: int, started_at: datetime | None) -> CellRow:
-    """Returns a measured cell as a row, with its metrics and series.
-
-    Raises:
-        MeasurementFailed: a metric is not a finite number, or a fact cannot be written as JSON.
-    """
+    """Returns a measured cell as a row, with its metrics and series."""
     cell, measured, certificate = result.cell, result.measurement, result.certificate
     return CellRow(
         run_id=run_id,
@@ -204,7 +200,6 @@ def _moment(text: str) -> datetime:
 
 
 def run_claims(session: Session, run_id: str) -> list[Claim]:
-    """Reads the claims of a run."""
     rows = session.scalars(select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id))
     return [_claim(run_id, row) for row in rows]
 
@@ -234,11 +229,7 @@ def _key(parameters: Mapping[str, ParameterValue]) -> str:
 
 
 def json_values(values: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Returns values as JSON values; converts tuples, sets, mappings, paths and numpy's scalars.
-
-    Raises:
-        MeasurementFailed: a value cannot be written as JSON, as for example NaN.
-    """
+    """Returns values as JSON values; converts tuples, sets, mappings, paths and numpy's scalars."""
     try:
         return json.loads(json.dumps(dict(values), default=json_default, allow_nan=False))
     except (TypeError, ValueError) as error:

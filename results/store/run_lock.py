@@ -58,5 +58,4 @@ class RunLock:
         return False
 
     def release(self) -> None:
-        """Releases the lock."""
         os.close(self._handle)

@@ -55,11 +55,9 @@ class Spool:
 
     @property
     def is_empty(self) -> bool:
-        """True without entries."""
         return not self._end
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Yields the entries, oldest first."""
         for packed in self._packed():
             yield json.loads(zlib.decompress(packed))
 

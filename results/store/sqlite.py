@@ -38,11 +38,7 @@ _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> Backend:
-    """Opens a store's database in a folder; `create` and `notify` are those of `Store.open`.
-
-    Raises:
-        UsageError: the folder cannot be used, there is no store in it, or it is the store of a newer Flightpath.
-    """
+    """Opens a store's database in a folder; `create` and `notify` are those of `Store.open`."""
     file = folder / DATABASE_NAME
     if create:
         _prepare(folder, file, notify)
@@ -163,10 +159,6 @@ def _damage(database: Path, mode: str, *, whole: bool) -> str:
     """Returns the damage of a database file, opened with parameters of SQLite's URI; empty if it is sound.
 
     Checks every page if `whole`, otherwise only header, length and names of tables.
-
-    Raises:
-        UsageError: it is sound, but belongs to another program or a newer Flightpath.
-        sqlite3.OperationalError: it cannot be opened or read at all, which is not damage.
     """
     if database.stat().st_size == 0:
         return ""

@@ -217,7 +217,6 @@ class Store:
         raise UsageError(f"there is no run {run!r} in {self.name}", hint)
 
     def run(self, run: str) -> RunRecord:
-        """Returns one run."""
         run_id = self.resolve(run)
         with self.reading() as session:
             return run_record(session.get_one(RunRow, run_id))
@@ -291,11 +290,9 @@ class Store:
         return counts
 
     def scenarios(self) -> list[str]:
-        """Returns the scenarios of all runs, sorted."""
         return self._distinct(RunRow.scenario)
 
     def machines(self) -> list[str]:
-        """Returns the machines of all runs, sorted."""
         return self._distinct(RUN_MACHINE)
 
     def hosts(self, scenario: str) -> list[str]:
@@ -306,7 +303,6 @@ class Store:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
-        """Opens a session for reading."""
         with translated_errors(self._backend.explain), Session(self._backend.reading) as session:
             yield session
 

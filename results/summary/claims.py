@@ -19,7 +19,6 @@ class ClaimsTable:
 
     @property
     def counts(self) -> str:
-        """How many claims have each verdict: `3 reproduced, 1 not decided`."""
         return verdict_counts(claim.verdict for claim in self.claims)
 
 

@@ -38,7 +38,6 @@ class Pages:
         }
 
     def render(self, name: str, **values: Any) -> bytes:
-        """Renders one page; every value is escaped."""
         return self._render(name, **values).encode()
 
     def _render(self, name: str, **values: Any) -> str:

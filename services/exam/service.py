@@ -148,11 +148,10 @@ class ExamService:
         )
         self._running = ExitStack()
         self.students_csv = self.folder / "students.csv"
-        """A line `account,code` per student, and no header."""
+        """File with a line `account,code` per student, and no header."""
 
     @property
     def url(self) -> str:
-        """The URL that students use, without a slash at the end."""
         return self._nginx.url
 
     def __enter__(self) -> Self:
@@ -170,7 +169,6 @@ class ExamService:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops all three."""
         self._running.close()
 
     def check(self) -> None:

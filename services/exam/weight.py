@@ -46,5 +46,4 @@ def weight_of(page_bytes: int) -> Weight:
 
 
 def least_page_bytes() -> int:
-    """Returns the smallest possible mean size of a page."""
     return round(_WITHOUT_TEXT[True] + _QUESTION_SHARE * _ON_WIRE * _MIN_TEXT_BYTES)

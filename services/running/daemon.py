@@ -163,7 +163,6 @@ class DaemonService(Daemon, ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops the daemon."""
         self.stop()
         self._clean_up()
 
@@ -182,11 +181,10 @@ class DaemonService(Daemon, ABC):
         """Removes data after the end, and after a start that failed."""
 
     def _environment(self) -> Mapping[str, str]:
-        """Variables to add to the daemon's environment."""
+        """Returns variables to add to the daemon's environment."""
         return {}
 
     def _write(self, path: Path, text: str) -> None:
-        """Writes a file that belongs to the daemon."""
         path.write_text(text)
         self._privileges.give(path)
 

@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.support.relay_line import VNET, ip_packet, plain_frame, super_frame
+from tests.support.relay_line import VNET, gso_packet, ip_packet, plain_frame
 from tests.support.tunnel_ends import without_ethernet
 
 _ALGORITHM = """
@@ -22,10 +22,10 @@ def write_seeds(target: str, folder: Path) -> None:
 def _line() -> list[bytes]:
     payload = bytes(range(256)) * 16
     frames = [
-        super_frame(payload),
-        super_frame(payload, version=6, options=0),
-        super_frame(payload, udp=True, gso_size=500),
-        super_frame(payload, vlan=True, gso_size=100),
+        gso_packet(payload),
+        gso_packet(payload, version=6, options=0),
+        gso_packet(payload, udp=True, gso_size=500),
+        gso_packet(payload, vlan=True, gso_size=100),
         ip_packet(1514, ecn=1),
         plain_frame(60),
     ]
@@ -56,7 +56,7 @@ def _tunnel() -> list[bytes]:
 
     payload = bytes(range(256)) * 8
     variants = ({}, {"version": 6}, {"udp": True, "gso_size": 300}, {"gso_size": 60, "options": 0})
-    packets = [without_ethernet(super_frame(payload, **variant)) for variant in variants]
+    packets = [without_ethernet(gso_packet(payload, **variant)) for variant in variants]
     packets.append(bytes(VNET.size) + ip_packet(200)[VNET.size + 14 :])
     reads = [record(0, 0, packet) for packet in packets]
     ip = ip_packet(114)[VNET.size + 14 :]

@@ -30,7 +30,7 @@ def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[Multihomed
             addresses={port: (f"10.0.{port + 1}.{number}/24",) for port in range(len(specs))},
             congestion_control="cubic",
             sysctls=LARGE_TCP_BUFFERS,
-            segment_early=True,  # or an ACK would be for as many segments as a super-frame had
+            segment_early=True,  # or an ACK would be for as many segments as a GSO packet had
         )
         for number in (1, 2)
     ]

@@ -81,7 +81,7 @@ void driver_stats(const struct driver *driver, char *out, size_t size)
     strcat(out, "}");
 }
 
-/* The largest super-frame and the queue's bound in bytes of a specification. */
+/* The largest GSO packet and the queue's bound in bytes of a specification. */
 bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_bytes)
 {
     char error[512];

@@ -26,7 +26,7 @@ VARIANTS = [
     {"udp": True, "version": 6, "gso_size": 1201},
     {"options": 0, "gso_size": 100},
 ]
-"""Super-frames of all kinds, as arguments of `super_frame`."""
+"""GSO packets of all kinds, as arguments of `gso_packet`."""
 WITH_FLAGS = {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN}
 
 
@@ -132,8 +132,8 @@ def pseudo_header(version, protocol, length):
     return bytes(range(1, 9)) + struct.pack("!BBH", 0, protocol, length)
 
 
-def super_frame(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp_flags=ACK | PSH, vlan=False, **vnet):
-    """A super-frame as the kernel passes it: lengths of the whole, and the pseudo header's sum as checksum."""
+def gso_packet(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp_flags=ACK | PSH, vlan=False, **vnet):
+    """A GSO packet as the kernel passes it: lengths of the whole, and the pseudo header's sum as checksum."""
     ethernet = bytes(12) + (b"\x81\x00\0\x07" if vlan else b"") + (b"\x08\x00" if version == 4 else b"\x86\xdd")
     protocol = 17 if udp else 6
     header = 8 if udp else 20 + options

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from tests.support.c_builds import library, pure_sources
-from tests.support.relay_line import MS, VNET, segmented, super_frame
+from tests.support.relay_line import MS, VNET, gso_packet, segmented
 
 WRR, RTT, REDUNDANT, FLOWHASH = range(4)
 ETHERNET = 14
@@ -112,9 +112,9 @@ class End:
 
 
 def read_from_device(**variant) -> tuple[bytes, list[bytes]]:
-    """A super-packet as read from the device, and the packets that it consists of."""
+    """A GSO packet as read from the device, and the packets that it consists of."""
     payload = variant.pop("payload")
-    frame = super_frame(payload, **variant)
+    frame = gso_packet(payload, **variant)
     return without_ethernet(frame), [segment[ETHERNET:] for segment in segmented(frame)]
 
 
@@ -125,7 +125,7 @@ def without_ethernet(frame: bytes) -> bytes:
 
 
 def packets_of(written: list[bytes]) -> list[bytes]:
-    """The packets that the device gets, with super-packets cut apart."""
+    """The packets that the device gets, with GSO packets cut apart."""
     found = []
     for data in written:
         flags, kind, headers, size, start, offset = VNET.unpack(data[: VNET.size])

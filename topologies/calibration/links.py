@@ -45,11 +45,7 @@ _Result = TypeVar("_Result")
 
 
 def calibrate(link: EmulatedLink) -> list[LinkCalibration]:
-    """Measures both directions of a link; takes less than 0.3 s and a few round trips if they are right.
-
-    Raises:
-        MeasurementFailed: no packet passes, or the emulator has ended.
-    """
+    """Measures both directions of a link; takes less than 0.3 s and a few round trips if they are right."""
     with FrameSocket(link.intf1) as a, FrameSocket(link.intf2) as b:
         return _LinkMeasurement(link, LinkTraffic(link, a, b)).measure()
 

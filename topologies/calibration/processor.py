@@ -26,7 +26,7 @@ _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"
 
 
 def read_counters() -> Mapping[str, float]:
-    """Seconds of all cores since boot: `cpu_idle` (including waiting for disks), `cpu_steal` and `cpu_total`."""
+    """Reads the seconds of all cores since boot: `cpu_idle` (with waiting for disks), `cpu_steal` and `cpu_total`."""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     ticks = dict(zip(_FIELDS, map(int, words[1 : 1 + len(_FIELDS)]), strict=True))
     per_second = os.sysconf("SC_CLK_TCK")

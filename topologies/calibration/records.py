@@ -66,7 +66,6 @@ class LinkCalibration:
 
     @property
     def delay_error_ms(self) -> float | None:
-        """Measured minus expected delay."""
         return None if self.delay_ms is None else self.delay_ms - self.expected_delay_ms
 
     @property

@@ -42,7 +42,6 @@ class Train:
 
     @property
     def payload_bytes(self) -> int:
-        """Payload of one frame."""
         return self.segments * self.segment_bytes
 
     def wire_bytes(self, position: int) -> int:
@@ -50,7 +49,6 @@ class Train:
         return position + math.ceil(position / self.segment_bytes) * HEADERS_BYTES
 
     def seconds(self, rate_bps: float) -> float:
-        """Returns the time that the whole train takes at a rate."""
         return self.wire_bytes(self.frames * self.payload_bytes) * 8 / rate_bps
 
     def __str__(self) -> str:

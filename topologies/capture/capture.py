@@ -60,12 +60,7 @@ class PacketCapture:
         self._expression, self._max_bytes = expression.split(), max_bytes
 
     def __enter__(self) -> Self:
-        """Starts the capture; returns when it sees packets.
-
-        Raises:
-            MissingCapability: tcpdump is not installed.
-            UsageError: the file cannot be written, or tcpdump refuses the capture; with tcpdump's message.
-        """
+        """Starts the capture; returns when it sees packets."""
         try:
             self.file.open("ab").close()
         except OSError as error:
@@ -102,7 +97,6 @@ class PacketCapture:
 
     @property
     def bytes_so_far(self) -> int:
-        """Current size of the file."""
         return self.file.stat().st_size
 
     def _close(self) -> Captured:
@@ -120,11 +114,7 @@ def file_name(label: str, target: str) -> str:
 
 
 def find_target(name: str, nodes: dict[str, Node]) -> tuple[Node, str]:
-    """Returns the node and the interface that a name means: `h1-eth0`, or `h1` for all interfaces of a host.
-
-    Raises:
-        UsageError: there is no such node or interface.
-    """
+    """Returns the node and the interface that a name means: `h1-eth0`, or `h1` for all interfaces of a host."""
     if name in nodes:
         return nodes[name], ALL_INTERFACES
     for node in nodes.values():

@@ -37,17 +37,12 @@ class Examination:
 
     @property
     def exit_code(self) -> int:
-        """Exit code: 0, or 3 if a feature is missing that the main experiment needs."""
         is_lacking = any(result.required and result.state is State.MISSING for result in self.results)
         return MissingCapability.exit_code if is_lacking else 0
 
 
 def examine_machine(checks: Sequence[Check] = CHECKS) -> Examination:
-    """Runs all checks: first those that need no sandbox, then the others in one sandbox.
-
-    Raises:
-        UsageError: this process runs in a sandbox, where probes would disturb the run.
-    """
+    """Runs all checks: first those that need no sandbox, then the others in one sandbox."""
     if sandbox.is_inside():
         raise UsageError("the doctor cannot examine the machine from within a run", "run it in another terminal")
     loaded_before = kernel_modules.loaded()

@@ -22,9 +22,6 @@ class Namespaces:
 
     Attributes:
         pids: for each node, the PID of the process that holds its namespace.
-
-    Raises:
-        MissingCapability: this user may not make network namespaces, or the program is not built.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

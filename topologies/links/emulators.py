@@ -23,10 +23,6 @@ def choose_emulator(requested: str = "auto") -> str:
 
     The relay is tried first: it behaves the same on every kernel, and measures its own lateness. In virtual time no
     packet is late, and netem comes first, because it needs a third of the processor time.
-
-    Raises:
-        UsageError: there is no such emulator.
-        MissingCapability: it does not work on this machine; for `auto`, none does.
     """
     if requested not in EMULATORS:
         raise UsageError(f"emulator: {requested!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
@@ -43,7 +39,6 @@ def choose_emulator(requested: str = "auto") -> str:
 
 
 def link_class(emulator: str) -> type[EmulatedLink]:
-    """Returns the Mininet link class of an emulator (not of `auto`)."""
     return _LINKS[emulator]
 
 

@@ -146,11 +146,7 @@ def ends_of(link: EmulatedLink) -> Ends:
 
 
 def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
-    """Finds a link by name; returns its index in `ends`, and the directions that the name means.
-
-    Raises:
-        UsageError: no link has this name, or several have; suggests other names.
-    """
+    """Finds a link by name; returns its index in `ends`, and the directions that the name means."""
     names = [_names(link) for link in ends]
     matches = [(index, directions[name]) for index, directions in enumerate(names) if name in directions]
     if len(matches) == 1:

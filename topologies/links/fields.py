@@ -44,7 +44,6 @@ class LinkField:
 
     @property
     def key(self) -> str:
-        """Name of the field in errors."""
         return self.keys[0]
 
     def check(self, value: Any) -> None:

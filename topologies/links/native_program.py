@@ -60,10 +60,6 @@ def ask(
         request: one line, see the program's `--help`.
         program: its name in the error that it does not answer, for example `the relay of link h1-eth0:s1-eth1`.
         subject: its name in its own errors, for example `link h1-eth0:s1-eth1`.
-
-    Raises:
-        MeasurementFailed: the program does not run, or does not answer.
-        FlightpathError: it answers with an error.
     """
     running = check(process, program)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:

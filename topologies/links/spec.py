@@ -265,7 +265,6 @@ class LinkSpec:
         return {key: value for group in groups for key, value in group.items()}
 
     def serialisation_s(self, frame_bytes: int) -> float:
-        """Returns the time that a frame takes at the link's rate; 0 if it is not limited."""
         return frame_bytes * 8 / self.bandwidth_bps if self.bandwidth_bps else 0.0
 
     @property

@@ -17,11 +17,7 @@ _MININET_UNITS = {"bw": "Mbit", "loss": "%"}
 
 
 def read_pairs(text: str) -> dict[str, str]:
-    """Reads `bandwidth=10Mbit delay=5ms` into pairs for `topologies.links.spec.link_fields`.
-
-    Raises:
-        UsageError: a word is not KEY=VALUE, or a key occurs twice.
-    """
+    """Reads `bandwidth=10Mbit delay=5ms` into pairs for `topologies.links.spec.link_fields`."""
     pairs: dict[str, str] = {}
     for word in text.split():
         key, equals, value = word.partition("=")
@@ -63,11 +59,7 @@ def short_link(text: str, field: str = "--link") -> LinkSpec:
 
 
 def link_specs(name: str, given: LinkText | Sequence[LinkText], count: int) -> list[LinkSpec | None]:
-    """Returns the specifications of `count` links, given one for all or one for each; `;` separates texts.
-
-    Raises:
-        UsageError: the number of links is wrong, or a text is invalid.
-    """
+    """Returns the specifications of `count` links, given one for all or one for each; `;` separates texts."""
     if isinstance(given, str):
         given = [part.strip() for part in given.split(";")]
     links = [given] if given is None or isinstance(given, LinkSpec) else list(given)

@@ -26,7 +26,6 @@ class Trace:
 
     @property
     def mean_bps(self) -> float:
-        """Mean rate in bit/s."""
         return self.opportunities * OPPORTUNITY_BYTES * 8e3 / self.period_ms
 
 
@@ -34,9 +33,6 @@ def read_trace(path: Path) -> Trace:
     """Reads a trace in the format of mahimahi's mm-link (Netravali et al., USENIX ATC 2015).
 
     Each line is a whole number of milliseconds since the start, not smaller than the one before; the last is above 0.
-
-    Raises:
-        UsageError: names the file, and the line that is wrong.
     """
     try:
         lines = path.read_text().splitlines()

@@ -24,11 +24,7 @@ class Captures:
         self.stop(None)
 
     def start(self, name: str, file: str, expression: str = "") -> None:
-        """Starts a capture, see `find_target`.
-
-        Raises:
-            UsageError: there is no such interface, it is already captured, or the file cannot be written.
-        """
+        """Starts a capture, see `find_target`."""
         if name in self._running:
             raise UsageError(f"{name} is captured already", f"capture stop {name}")
         node, interface = find_target(name, {node: self._net[node] for node in self._net})
@@ -37,11 +33,7 @@ class Captures:
         output(f"*** capturing {name} in {target}\n")
 
     def stop(self, name: str | None) -> None:
-        """Ends a capture, or all of them, and prints what each has captured.
-
-        Raises:
-            UsageError: no capture has this name.
-        """
+        """Ends a capture, or all of them, and prints what each has captured."""
         if name is not None and name not in self._running:
             raise UsageError(f"{name} is not captured", f"captured: {', '.join(self._running) or 'nothing'}")
         for each in [name] if name is not None else list(self._running):
@@ -52,7 +44,6 @@ class Captures:
             output(f"*** {each}: {captured.packets} packets in {capture.file}{''.join(notes)}\n")
 
     def list(self) -> None:
-        """Prints the running captures."""
         if not self._running:
             output("*** nothing is captured\n")
         for name, capture in self._running.items():

@@ -54,7 +54,7 @@ class FlightpathCLI(CLI):
 
     @override
     def onecmd(self, line: str) -> bool | str | None:
-        """Runs a command, if it is no comment; prints an error of ours in one line, and then perhaps a certificate."""
+        """Runs a command unless it is a comment; prints our errors in one line, and a certificate if hosts sent."""
         if line.lstrip().startswith("#"):
             return None
         mark = CERTIFIER.mark()

@@ -46,11 +46,7 @@ exec {mptcpize} run $debug sh -c 'LD_PRELOAD={library}:$LD_PRELOAD exec "$@"' sh
 
 
 def provide(requested: str | None) -> None:
-    """Makes a congestion control available, outside the sandbox; None is the default, which a kernel may lack.
-
-    Raises:
-        MissingCapability, UsageError: see `congestion.ensure`.
-    """
+    """Makes a congestion control available, outside the sandbox; None is the default, which a kernel may lack."""
     try:
         congestion.ensure(requested or DEFAULT)
     except MissingCapability:
@@ -59,11 +55,7 @@ def provide(requested: str | None) -> None:
 
 
 def choose(requested: str | None) -> None:
-    """Sets the congestion control of this sandbox; None is the default, or the machine's own if the kernel lacks it.
-
-    Raises:
-        MissingCapability: the kernel does not have it.
-    """
+    """Sets the congestion control of this sandbox; None is the default, or the machine's own if the kernel lacks it."""
     algorithm, own = congestion.name_of(requested or DEFAULT), _KERNEL_DEFAULT.read_text().strip()
     if algorithm not in congestion.available():
         if requested is not None:

@@ -10,12 +10,7 @@ _PROGRAMS = {"xterm": "xterm", "gterm": "gnome-terminal"}
 
 
 def require_display(terminal: str = "") -> None:
-    """Checks that a window can be opened, and that the terminal (by Mininet's name) is installed.
-
-    Raises:
-        UsageError: there is no display, or it belongs to another machine, which a sandbox cannot reach, or the terminal
-            is missing.
-    """
+    """Checks that a window can be opened, and that the terminal (by Mininet's name) is installed."""
     display = os.environ.get("DISPLAY", "")
     if not display:
         raise UsageError("there is no display for windows (DISPLAY is not set)", _ALTERNATIVE)

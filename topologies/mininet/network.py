@@ -111,7 +111,7 @@ class InteractiveNetwork(EmulatedNetwork):
         if not super().waitConnected(_CONNECT_TIMEOUT_S, delay):
             raise MeasurementFailed(
                 f"after {_CONNECT_TIMEOUT_S} s there are switches without a connection to their controller",
-                "a controller of yours must listen inside the sandbox, which has no way to the outside",
+                "your controller must listen inside the sandbox, which has no way to the outside",
             )
         return True
 

@@ -91,7 +91,7 @@ class MnOptions(OptionParser):
         self.add_option(
             _CONGESTION_CONTROL,
             metavar="NAME",
-            help=f"of all hosts (default {congestion_control.DEFAULT}, whatever this machine's own is)",
+            help=f"of all hosts (default {congestion_control.DEFAULT}, not this machine's own)",
         )
 
     @override
@@ -129,12 +129,7 @@ def congestion_control_in(words: Sequence[str]) -> str | None:
 
 
 def check(options: Values, choices: Mapping[str, Mapping[str, Any]], network: type[Mininet]) -> None:
-    """Checks the values of options whose choices are in tables, such as `choices["topos"]`.
-
-    Raises:
-        UsageError: a choice, a parameter or a test is unknown, or a value is invalid.
-        MissingCapability: this machine does not have the emulator.
-    """
+    """Checks the values of options whose choices are in tables, such as `choices["topos"]`."""
     _check_topology(options.topo, choices["topos"])
     _check_link(options.link, choices["links"])
     _check_node("switch", options.switch, choices["switches"])

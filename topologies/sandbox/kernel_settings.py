@@ -37,11 +37,7 @@ def entry(node: InNamespace | None) -> list[str]:
 
 @contextlib.contextmanager
 def inside(node: InNamespace | None) -> Iterator[None]:
-    """Moves this thread, and the processes that it starts, into a node's network namespace during the block.
-
-    Raises:
-        FlightpathError: the namespace does not exist any more.
-    """
+    """Moves this thread, and the processes that it starts, into a node's network namespace during the block."""
     if node is None or not node.inNamespace:
         yield
         return
@@ -57,11 +53,7 @@ def inside(node: InNamespace | None) -> Iterator[None]:
 
 
 def write_sysctls(settings: Mapping[str, str | int]) -> None:
-    """Sets sysctls in this thread's network namespace, except those that the kernel does not have.
-
-    Raises:
-        FlightpathError: the kernel refuses a setting; the error names it.
-    """
+    """Sets sysctls in this thread's network namespace, except those that the kernel does not have."""
     for name, value in settings.items():
         if name.endswith(_BY_INTERFACES):
             _wait_for_interfaces()
@@ -73,11 +65,7 @@ def write_sysctls(settings: Mapping[str, str | int]) -> None:
 
 
 def bring_up(*interfaces: str) -> None:
-    """Sets interfaces in this thread's network namespace up.
-
-    Raises:
-        FlightpathError: an interface does not exist or cannot be set up; the error names it.
-    """
+    """Sets interfaces in this thread's network namespace up."""
     for name in interfaces:
         try:
             _add_flags(name, _IFF_UP)

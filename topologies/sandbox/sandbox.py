@@ -111,7 +111,7 @@ def call_inside(function: Callable[[], _Value], *, keep: Iterable[Path] = ()) ->
     """Calls a function in a new sandbox, and returns what it returns; in a sandbox already, calls it directly.
 
     Args:
-        function: called in a child process; what it returns, or the error of ours that it raises, is pickled.
+        function: called in a child process; its return value or FlightpathError is pickled.
         keep: as for `run_inside`.
 
     Raises:

@@ -63,12 +63,7 @@ class OskenController(LazyShellNode, Controller):
             wait_until(self._listens, f"the controller {self.name} to listen", _START_TIMEOUT_S, check=self.check)
 
     def check(self) -> None:
-        """Checks that the process still runs.
-
-        Raises:
-            UsageError: an application cannot be loaded.
-            MeasurementFailed: the process has ended for another reason; with the end of its log.
-        """
+        """Checks that the process still runs."""
         if self._process is not None and self._process.poll() is not None:
             log = self.log.read_text(errors="replace")[-2000:].strip()
             if self._process.returncode == UsageError.exit_code:

@@ -102,12 +102,7 @@ class FlightpathController(LazyShellNode, Controller):
                 self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
 
     def check(self) -> None:
-        """Checks that the process still runs.
-
-        Raises:
-            UsageError: the process refused its options or the network.
-            MeasurementFailed: it has ended for another reason; with the end of its log.
-        """
+        """Checks that the process still runs."""
         if self._process is None or self._process.poll() is not None:
             log = self._log_path.read_text()[-2000:].strip()
             if self._process is not None and self._process.returncode == UsageError.exit_code:

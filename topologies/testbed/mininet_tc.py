@@ -14,13 +14,7 @@ _NO_SUCH_QDISC = "qdisc kind is unknown"
 
 
 class CheckedTCIntf(TCIntf):
-    """A TCIntf whose configuration fails if tc(8) refuses a part of it, or if Mininet would ignore a part.
-
-    Raises:
-        UsageError: a bandwidth or loss out of Mininet's bounds.
-        MissingCapability: the kernel lacks a queueing discipline.
-        FlightpathError: tc refuses it for another reason.
-    """
+    """A TCIntf whose configuration fails if tc(8) refuses a part of it, or if Mininet would ignore a part."""
 
     @override
     def config(self, bw: float | None = None, loss: float | None = None, **params: Any) -> dict[str, Any] | None:

@@ -29,9 +29,6 @@ class EmulatedNetwork(Mininet):
     """A Mininet network for MultihomedHosts, EmulatedLinks and EmulatedSwitches; other kinds work as in Mininet.
 
     Its Open vSwitch starts in the background while the network is built, and ends with `stop`.
-
-    Raises:
-        FlightpathError: this process is not in a sandbox.
     """
 
     hosts: list[Host]

@@ -208,12 +208,7 @@ def _transaction(words: Iterable[str], *options: str) -> None:
 
 
 def choose_datapath(requested: str = "auto") -> str:
-    """Returns `kernel` or `user`: the requested datapath; for `auto` the kernel's if this machine has it.
-
-    Raises:
-        UsageError: there is no such datapath.
-        MissingCapability: the kernel's datapath is requested, but missing.
-    """
+    """Returns `kernel` or `user`: the requested datapath; for `auto` the kernel's if this machine has it."""
     if requested not in DATAPATHS:
         raise UsageError(f"datapath: {requested!r} is unknown", f"choose one of {', '.join(DATAPATHS)}")
     if requested == "user":

@@ -82,7 +82,6 @@ class Testbed:
 
     @property
     def links(self) -> list[EmulatedLink]:
-        """All links, in the order of the topology."""
         return self.net.links
 
     def link(self, host: str, port: int) -> EmulatedLink:

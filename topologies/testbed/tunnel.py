@@ -110,13 +110,7 @@ class Tunnel:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        """Starts both ends.
-
-        Raises:
-            UsageError: `mptgre` refuses the configuration.
-            MissingCapability: this machine lacks something.
-            MeasurementFailed: the ends do not reach each other on every path.
-        """
+        """Starts both ends."""
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-tunnel-")))
             key = secrets.token_hex(32)
@@ -134,7 +128,6 @@ class Tunnel:
         self._stack.close()
 
     def address(self, host: MultihomedHost, family: int = 4) -> str:
-        """Returns a host's address inside the tunnel."""
         [network] = (network for network in self.networks if network.version == family)
         return str(network[self._hosts.index(host) + 1])
 
@@ -165,7 +158,6 @@ class Tunnel:
         return sum(self.stats(host)["cpu_ns"].values()) / 1e9
 
     def check(self) -> None:
-        """Raises MeasurementFailed if an end has ended."""
         for end in self._ends:
             native_program.check(end.process, f"the tunnel {self.device} of {end.host.name}")
 

@@ -36,7 +36,7 @@ static inline void ledger_drop(struct ledger *ledger, struct frame *frame, enum 
     pool_give_frame(ledger->pool, frame);
 }
 
-/* A frame leaves, written so many times (at least once), and is freed. */
+/* Counts a frame that leaves, written once or more, and frees it. */
 static inline void ledger_leave(struct ledger *ledger, struct frame *frame, unsigned copies)
 {
     struct stats *stats = ledger->stats;

@@ -19,7 +19,7 @@
 
 struct wire_size {
     uint32_t segments;
-    uint32_t bytes; /* of all segments from the Ethernet header, without FCS and preamble: the kernel's qdisc_pkt_len */
+    uint32_t bytes; /* size of all segments from the Ethernet header, without FCS and preamble (qdisc_pkt_len) */
 };
 
 struct frame {
@@ -47,7 +47,7 @@ struct pool {
     size_t frame_count; /* the most frames that can be in use */
 };
 
-/* Takes at most so many bytes, as they are needed: a third for frames, the rest for tails. If they shared all of it,
+/* Takes at most that many bytes, as they are needed: a third for frames, the rest for tails. If they shared all of it,
  * small packets could leave none for tails, for good. Returns false with errno if there is no address space. */
 static inline bool pool_create(struct pool *pool, uint64_t bytes)
 {

@@ -38,7 +38,7 @@ struct stats {
     counter dropped[DROP_CAUSES];
     counter queue_peak_bytes;
     struct lateness lateness;
-    counter epoch;        /* of `lateness` and `queue_peak_bytes` */
+    counter epoch;        /* period of `lateness` and `queue_peak_bytes` */
     counter epoch_wanted; /* the control thread adds 1 to let both start again */
 };
 #undef STATS_MEMBER

@@ -15,7 +15,7 @@ struct flight {
     uint64_t orders; /* numbers given out so far, see struct frame */
 };
 
-/* Makes room for so many frames. Returns false with errno if there is no address space. */
+/* Makes room for that many frames. Returns false with errno if there is no address space. */
 bool flight_init(struct flight *flight, size_t frames);
 
 /* Adds a frame that is due at frame->due_ns, or together with the frame before it in order, if that is later. */

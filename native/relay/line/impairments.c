@@ -137,7 +137,7 @@ struct split {
     struct impairments *impairments;
     struct frame *whole;
     struct layout layout;
-    uint64_t began_ns, left_ns; /* of the whole */
+    uint64_t began_ns, left_ns; /* times of the whole packet */
     struct wire_size lost;
 };
 

@@ -1,6 +1,5 @@
-/* What happens to packets between the transmitter and the other end, by chance or not: from loss to the delay.
- * Whatever is random has a sequence of its own, so that switching it on does not change the others: a seed repeats
- * them packet by packet. */
+/* Impairments between the transmitter and the other end, random or not: from loss to delay. Each random one has a
+ * sequence of its own, so that switching it on does not change the others: a seed repeats them packet by packet. */
 #pragma once
 
 #include <stdbool.h>

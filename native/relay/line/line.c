@@ -25,7 +25,7 @@ static uint64_t serialisation_ns(struct transmitter *transmitter, uint64_t rate_
     return work / rate_bps;
 }
 
-/* Sends so many bytes that arrived at `arrived_ns`. Returns when the first one leaves; free_ns is when the last one
+/* Sends bytes that arrived at `arrived_ns`. Returns when the first one leaves; free_ns is when the last one
  * has. */
 static uint64_t transmit(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived_ns, uint32_t bytes)
 {

@@ -20,7 +20,7 @@
  * thread wakes, and an idle line gathers no credit. */
 struct transmitter {
     uint64_t free_ns;   /* when everything that was started has left */
-    uint64_t remainder; /* of the integer division, in bit x 1e9, below rate_bps */
+    uint64_t remainder; /* remainder of the integer division, in bit x 1e9, below rate_bps */
     struct trace_cursor cursor;
 };
 

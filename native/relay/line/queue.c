@@ -6,14 +6,14 @@
 #include "packets/headers.h"
 #include "relay/frames/segments.h"
 
-/* When the bound is reached, fair queueing drops so many frames at once from the longest flow, at most half of it,
+/* When the bound is reached, fair queueing drops this many frames in one go from the longest flow, at most half of it,
  * because the search for the longest flow is expensive. */
 #define BATCH_MAX 64
 
 /* The values of RFC 8289. */
 #define CODEL_TARGET_NS UINT64_C(5000000)
 #define CODEL_INTERVAL_NS UINT64_C(100000000)
-/* A backlog of one packet is no standing queue. */
+/* A backlog of one packet is not a standing queue. */
 #define CODEL_BACKLOG_BYTES 1514u
 /* A phase that begins so soon after the previous one continues at its rate. */
 #define CODEL_RECENT_NS (16 * CODEL_INTERVAL_NS)
@@ -139,7 +139,7 @@ void queue_push(struct queue *queue, struct frame *frame)
         push_one_flow(queue, frame);
 }
 
-/* Whether to drop a packet that was taken from the queue after `waited_ns`, with so many bytes still behind it. */
+/* Whether to drop a packet that was taken from the queue after `waited_ns`, with that many bytes still behind it. */
 static bool should_drop_after(struct codel *codel, uint64_t waited_ns, uint64_t backlog_bytes, uint64_t now)
 {
     if (waited_ns < CODEL_TARGET_NS || backlog_bytes <= CODEL_BACKLOG_BYTES) {

@@ -39,7 +39,7 @@ struct queue {
     bool ecn;
     uint64_t bytes_limit, packets_limit;
     uint64_t bytes, packets; /* waiting */
-    uint64_t perturbation;   /* of the flows' hash */
+    uint64_t perturbation;   /* perturbation of the flows' hash */
     struct flow all;         /* without fair queueing */
     struct flow *flows;      /* QUEUE_FLOWS of them, used with fair queueing only */
     struct flow_list fresh, old;

@@ -20,7 +20,7 @@ struct field {
     const char *key;
     enum kind kind;
     bool needs_single_segments;
-    size_t offset, size; /* of the member */
+    size_t offset, size; /* place of the member */
     const char *example, *help;
 };
 

@@ -1,4 +1,4 @@
-/* What one direction of a link does to packets, and its text form, for example
+/* The specification of one direction of a link, and its text form, for example
  * `rate_bps=50000000,delay_ns=15000000,loss=0.001`: each key is optional, and `relay --help` explains all. */
 #pragma once
 

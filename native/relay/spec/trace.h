@@ -25,7 +25,7 @@ struct trace {
 struct trace_cursor {
     uint64_t period_start_ns;
     uint32_t next;      /* index of the opportunity in use */
-    uint32_t left_bytes; /* of this opportunity */
+    uint32_t left_bytes; /* bytes left of this opportunity */
 };
 
 /* Reads a trace from a file of at most `size` bytes. Returns NULL with a sentence in `error` that names the line. The
@@ -42,6 +42,6 @@ void trace_release(struct trace *trace);
 /* The trace starts at `now`. */
 void trace_start(struct trace_cursor *cursor, uint64_t now);
 
-/* Sends so many bytes with the first opportunities at `from` or later, and returns the time of the last one used.
+/* Sends bytes with the first opportunities at `from` or later, and returns the time of the last one used.
  * The next packet may use the rest of that one, if it has arrived by then. */
 uint64_t trace_send(const struct trace *trace, struct trace_cursor *cursor, uint64_t from, uint32_t bytes);

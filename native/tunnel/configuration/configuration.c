@@ -25,7 +25,7 @@ struct parser {
     int section_lines[SECTIONS]; /* where each section began first; 0 if it is missing */
     bool in_section;
     enum section section;
-    void *object; /* what its settings set; NULL if it is ignored because its header is wrong */
+    void *object; /* target of its settings; NULL if its header is wrong, so that they are ignored */
     int key_lines[SETTINGS_MAX]; /* where each key was set; 0 if it was not */
 };
 

@@ -45,11 +45,11 @@ struct path_configuration {
     struct address local, remote;
     char device[CONFIGURATION_DEVICE_BYTES]; /* "" to follow the routes */
     struct path_changeable changeable;
-    int line; /* of its section */
+    int line; /* line of its section */
 };
 
 struct configuration {
-    int line; /* of [tunnel] */
+    int line; /* line of [tunnel] */
     char device[CONFIGURATION_DEVICE_BYTES];
     struct addresses addresses;
     uint32_t port;

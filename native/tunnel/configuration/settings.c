@@ -24,9 +24,9 @@ struct setting {
     enum section section;
     const char *key;
     enum kind kind;
-    size_t offset;            /* of the member that it sets */
+    size_t offset;            /* place of the member that it sets */
     double low, high;         /* bounds of a number; `high` is also the most characters of a text */
-    const char *const *words; /* of a choice */
+    const char *const *words; /* words of a choice */
     bool changeable;
 };
 

@@ -17,9 +17,9 @@ enum { GRE_IPV4 = 0x0800, GRE_IPV6 = 0x86dd };
 
 struct gre {
     uint32_t sequence; /* if sequenced */
-    uint8_t bytes;     /* of the header */
+    uint8_t bytes;     /* length of the header */
     bool sequenced;
-    uint16_t protocol; /* of what follows; the reference implementation looks at the first byte of that instead */
+    uint16_t protocol; /* type of the payload; the reference implementation looks at its first byte instead */
 };
 
 static inline uint8_t gre_bytes(bool sequenced)

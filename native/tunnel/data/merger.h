@@ -23,13 +23,13 @@ struct merger {
     struct buffers *buffers;
     bool tcp, udp; /* whether the kernel accepts GSO packets of these */
 
-    struct packet first; /* of the GSO packet; its headers are unchanged */
+    struct packet first; /* first packet of the GSO packet; its headers are unchanged */
     bool open;           /* another packet may be appended */
     bool checked;        /* whether the first packet's checksum is known to be right */
     uint32_t count;      /* packets */
     uint32_t segment;    /* payload bytes of each but the last, which may have less */
     uint32_t payload;    /* bytes of all */
-    uint8_t last_flags;  /* of TCP */
+    uint8_t last_flags;  /* TCP flags of the last segment */
     struct virtio_net_hdr vnet;
     struct iovec parts[2 + SEGMENTS_MAX];
     struct buffer *held[SEGMENTS_MAX];

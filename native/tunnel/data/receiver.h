@@ -31,7 +31,7 @@ struct receiver_path_stats {
 struct receiver {
     bool ordered; /* whether to reorder packets by their sequence numbers */
     bool clamp;
-    _Atomic uint32_t mtu; /* of the device; any thread may change it */
+    _Atomic uint32_t mtu; /* MTU of the device; any thread may change it */
     struct reorder reorder;
     struct merger merger;
     struct buffers buffers;

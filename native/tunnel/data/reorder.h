@@ -16,7 +16,7 @@ struct reorder_packet {
 
 struct reorder_slot {
     struct reorder_packet packet; /* without a buffer the slot is empty */
-    uint64_t arrived_ns;          /* of an empty slot: when its number was given up */
+    uint64_t arrived_ns;          /* arrival time; in an empty slot, the time its number was given up */
     uint64_t due_ns;              /* when it may be delivered */
 };
 

@@ -30,7 +30,7 @@ struct scheduler {
     struct scheduler_path paths[PATHS_MAX];
     /* Derived by scheduler_change(): */
     bool eligible[PATHS_MAX];
-    double cost[PATHS_MAX]; /* of a byte: 1 / weight */
+    double cost[PATHS_MAX]; /* cost of a byte: 1 / weight */
     /* State: */
     double spent[PATHS_MAX]; /* cost of the bytes sent: the path with the least is next */
     int current;

@@ -56,7 +56,7 @@ struct sender {
     struct scheduler scheduler;
     bool sequenced;
     bool segmentation;    /* whether messages may have several datagrams */
-    _Atomic uint32_t mtu; /* of the device; any thread may change it */
+    _Atomic uint32_t mtu; /* MTU of the device; any thread may change it */
     bool clamp;           /* lower the segment size that TCP announces to what fits */
     counter next;         /* sequence number */
     counter sent;         /* all packets with lower sequence numbers have been sent */

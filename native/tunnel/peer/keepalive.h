@@ -29,7 +29,7 @@ enum {
 struct keepalive {
     uint8_t path; /* its index in the configurations of both ends */
     uint8_t flags;
-    uint32_t next_sequence; /* of the sender's data */
+    uint32_t next_sequence; /* next sequence number of the sender's data */
     union {
         uint64_t numbers[KEEPALIVE_NUMBERS]; /* all of the following, as they follow each other in a message */
         struct {

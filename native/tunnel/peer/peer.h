@@ -22,7 +22,7 @@ struct peer_settings {
 struct peer_delay {
     bool known;
     int64_t smoothed_ns, variation_ns;
-    int64_t least_ns;                /* of the two below */
+    int64_t least_ns;                /* the smaller of the two below */
     int64_t previous_ns, current_ns; /* least values of the last window and of this one */
     uint64_t window_ns;              /* when this window began */
 };

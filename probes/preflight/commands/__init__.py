@@ -1,1 +1,1 @@
-"""The commands: each module has the arguments of one, as `parser`, and what it does, as `run`."""
+"""The commands, a module each: `parser` returns the arguments, and `run` returns the exit code."""

@@ -77,7 +77,6 @@ class Check:
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = query_parser(
         "check", "Say how long a transfer takes, whether the path is as good as usual, and what limits it.", _EPILOG
     )

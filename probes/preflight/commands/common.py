@@ -52,8 +52,8 @@ def query_parser(name: str, description: str, epilog: str = "", *, selection: bo
 def add_far_end_options(parser: ArgumentParser) -> None:
     """Adds the options that say how to reach the far end; `resolved_target` reads them."""
     group = add_options(parser, "far end", FAR_END)
-    group.add_argument("-p", "--port", type=int, metavar="PORT", help="of the SSH server")
-    group.add_argument("-l", "--user", metavar="USER", help="to log in as")
+    group.add_argument("-p", "--port", type=int, metavar="PORT", help="port of the SSH server")
+    group.add_argument("-l", "--user", metavar="USER", help="user to log in as")
     group.add_argument(
         "-i", "--identity", action="append", default=[], metavar="FILE", help="try this private key first; repeatable"
     )
@@ -67,12 +67,10 @@ def add_far_end_options(parser: ArgumentParser) -> None:
 
 
 def add_profile_option(parser: Any, purpose: str) -> None:
-    """Adds the option that names a profile."""
     parser.add_argument("--profile", default="", metavar="NAME", help=purpose)
 
 
 def resolved_target(options: Namespace) -> Resolved:
-    """Returns the far end that a command line names."""
     return resolve(
         options.host,
         port=options.port,
@@ -90,11 +88,7 @@ def count(text: str) -> int:
 
 
 def open_store(options: Namespace) -> Store:
-    """Returns the store that a command reads.
-
-    Raises:
-        UsageError: there is none yet, or it cannot be read.
-    """
+    """Returns the store that a command reads."""
     from results.store.backend import NoStore  # slow to load, and a measurement that is not stored needs none of it
     from results.store.store import Store
 

@@ -22,7 +22,6 @@ _COMPARED = 200
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = query_parser("compare", "Say by how much two measurements, hosts or times differ.", selection=True)
     made.add_argument("first", metavar="A", help="a run, a host, or HOST@FROM..UNTIL")
     made.add_argument("second", metavar="B")
@@ -30,7 +29,6 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Prints the comparison; returns the exit code."""
     store = open_store(options)
     first, second = _side(store, options.first), _side(store, options.second)
     names = (options.first, options.second if options.second != options.first else f"{options.second} (again)")

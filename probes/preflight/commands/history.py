@@ -22,7 +22,6 @@ _SHOWN = 20
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = query_parser("history", "List the measurements of a far end, oldest first.")
     made.add_argument("host", metavar="HOST")
     made.add_argument("--last", type=count, default=_SHOWN, metavar="N", help=f"only the newest N ({_SHOWN})")
@@ -31,7 +30,6 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Prints the measurements; returns the exit code."""
     store, host = open_store(options), host_name(options.host)
     pasts = load_profile(store, options.host, options.profile, options.last)
     stored = len(pasts) if options.profile else store.count(RunQuery(SCENARIO, host))

@@ -72,12 +72,10 @@ class Measured:
 
     @property
     def goodput_bps(self) -> float | None:
-        """Goodput of the path; None if it is unknown."""
         return self.result.goodput_bps if self.result else None
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the figure is the path's."""
         return self.result is not None and self.result.verdict in (LimitedBy.OK, LimitedBy.RATE_LIMITED)
 
     @property
@@ -96,7 +94,6 @@ class Measured:
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = ArgumentParser(
         usage="%(prog)s --from HOST,... [--to HOST,...] [OPTION ...]",
         description=_DESCRIPTION,
@@ -148,7 +145,6 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Measures, prints and draws the matrix; returns the exit code."""
     texts = vars(options)
     spec = TransferSpec.parse({name: texts[name] for name in TransferSpec.__dataclass_fields__ if name in texts})
     sources, targets = _sites(options.sources), _sites(options.targets or options.sources)

@@ -118,16 +118,12 @@ def parser() -> ArgumentParser:
 
 
 def specification(options: Namespace) -> TransferSpec:
-    """Returns the specification of a command line's transfer.
-
-    Raises:
-        UsageError: an option cannot be read, or two contradict each other.
-    """
+    """Returns the specification of a command line's transfer."""
     if options.spec is not None:
         try:
             return read_json(TransferSpec, _given(options.spec))
         except (OSError, ValueError) as error:
-            raise UsageError(f"--spec: {options.spec} is no specification of a transfer: {error}") from error
+            raise UsageError(f"--spec: {options.spec} is not the specification of a transfer: {error}") from error
     return TransferSpec.parse({name: vars(options)[name] for name in TransferSpec.__dataclass_fields__})
 
 
@@ -138,7 +134,6 @@ def _given(spec: str) -> str:
 
 
 def run(options: Namespace) -> int:
-    """Measures, and prints the measurement; returns the exit code."""
     spec = specification(options)
     location = None if options.forget else store_location(options)
     if options.profile:
@@ -258,7 +253,6 @@ class LiveLine:
         self._live.stop()
 
     def update(self, status: Status) -> None:
-        """Shows a status."""
         if status.iteration != self._iteration:
             self._iteration = status.iteration
             self._recent.clear()
@@ -282,7 +276,6 @@ class LiveLine:
 
 
 def line(title: str, status: Status, throughput_bps: float) -> str:
-    """Returns the text of the line."""
     if not status.iteration:
         return f"{title}: {status.phase} …"
     which = f"{status.iteration}/{status.iterations} " if status.iterations > 1 else ""

@@ -30,7 +30,6 @@ _SCALES = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = query_parser("plot", "Draw the goodput of a far end over time, and print the paths of the figures.")
     made.add_argument("host", metavar="HOST")
     made.add_argument("--last", type=count, metavar="N", help="only the newest N (all)")
@@ -39,7 +38,6 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Writes the figures; returns the exit code."""
     store, host = open_store(options), host_name(options.host)
     pasts = load(store, options.host, options.last)
     if not any(past.goodput_bps for past in pasts):

@@ -55,12 +55,10 @@ class _History:
 
     @property
     def age_s(self) -> float:
-        """Age of the newest measurement in seconds."""
         return (datetime.now(UTC) - self.pasts[-1].at).total_seconds()
 
 
 def parser() -> ArgumentParser:
-    """Returns the command's arguments."""
     made = query_parser(
         "predict", "Say what throughput and latency to expect, with 90 % prediction intervals, from history.", _EPILOG
     )
@@ -75,7 +73,6 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Prints the prediction, or how good earlier ones would have been; returns the exit code."""
     size = parse_bytes(options.transfer, "--transfer") if options.transfer else None
     max_age_s = parse_span(options.max_age, "--max-age")
     history = _history(options)
@@ -94,11 +91,7 @@ def run(options: Namespace) -> int:
 
 
 def _history(options: Namespace) -> _History:
-    """Returns the measurements that are comparable to the newest one with the settings of the command line.
-
-    Raises:
-        UsageError: there are none.
-    """
+    """Returns the measurements that are comparable to the newest one with the settings of the command line."""
     store, host = open_store(options), host_name(options.host)
     direction: str = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     given = read_fields({name: getattr(options, name) for name in _SETTINGS})
@@ -121,11 +114,7 @@ def _history(options: Namespace) -> _History:
 
 
 def _predictions(history: _History) -> dict[str, Prediction]:
-    """Returns the predictions by metric, where there are enough values.
-
-    Raises:
-        UntrustworthyResult: the history is too small for an interval of the throughput.
-    """
+    """Returns the predictions by metric, where there are enough values."""
     predictions = {name: predict(values) for name in _QUANTITIES if (values := history.values(name))}
     if predictions["goodput"].low is None:
         raise _too_small(history, needed())

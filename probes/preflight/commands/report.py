@@ -13,7 +13,6 @@ _MANY_STREAMS = 4
 
 
 def print_report(console: Console, result: PreflightResult) -> None:
-    """Prints a measurement."""
     spec, upload = result.spec, result.spec.direction is Direction.UPLOAD
     streams = f", {spec.streams} streams" if spec.streams > 1 else ""
     print_line(

@@ -64,7 +64,6 @@ class PastMeasurement:
 
     @property
     def direction(self) -> str:
-        """`download` or `upload`."""
         return str(self.configuration.get("direction", ""))
 
     @property
@@ -75,7 +74,6 @@ class PastMeasurement:
 
     @classmethod
     def of(cls, run: PastRun) -> "PastMeasurement":
-        """Reads a measurement from a run of the store."""
         of_path = [cell for cell in run.cells if limit_of(cell.reasons).measures_path]
         used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)
@@ -105,11 +103,7 @@ def _plausible(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def load(store: Store, host: str, last: int | None = None, time_range: str = "..") -> list[PastMeasurement]:
-    """Returns the stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none.
-
-    Raises:
-        UsageError: the far end has no measurements at all (names those that have), or the range cannot be read.
-    """
+    """Returns the stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none."""
     since, until = parse_range(time_range)
     name = host_name(host)
     pasts = [PastMeasurement.of(run) for run in store.history(RunQuery(SCENARIO, name, last, since, until), _METRICS)]
@@ -123,11 +117,7 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
 
 
 def load_profile(store: Store, host: str, profile: str, last: int) -> list[PastMeasurement]:
-    """Returns the newest stored measurements of a far end: those of a profile, or all if its name is empty.
-
-    Raises:
-        UsageError: there are none (names the profiles that there are).
-    """
+    """Returns the newest stored measurements of a far end: those of a profile, or all if its name is empty."""
     if not profile:
         return load(store, host, last)
     pasts = load(store, host)
@@ -142,11 +132,7 @@ def load_profile(store: Store, host: str, profile: str, last: int) -> list[PastM
 
 
 def load_one(store: Store, run: str) -> PastMeasurement:
-    """Returns one stored measurement by its run, or an unambiguous beginning of it.
-
-    Raises:
-        UsageError: there is none, or the run is of another scenario.
-    """
+    """Returns one stored measurement by its run, or an unambiguous beginning of it."""
     run_id = store.resolve(run)
     runs = store.history(RunQuery(SCENARIO, run_id=run_id), _METRICS)
     if not runs:
@@ -155,11 +141,7 @@ def load_one(store: Store, run: str) -> PastMeasurement:
 
 
 def host_name(text: str) -> str:
-    """Returns the name under which a far end's measurements are stored: without user, an IPv6 address without brackets.
-
-    Raises:
-        UsageError: it is not text.
-    """
+    """Returns the name under which measurements are stored: without user, an IPv6 address without brackets."""
     name = text.rpartition("@")[2].removeprefix("[").removesuffix("]")
     try:
         name.encode()
@@ -198,9 +180,6 @@ def parse_range(time_range: str, now: datetime | None = None) -> tuple[datetime 
 
     It is `FROM..UNTIL`, each an ISO date or time (local unless it names a zone), an age such as `7d` (from now), or
     nothing; a date as UNTIL includes its day.
-
-    Raises:
-        UsageError: it cannot be read.
     """
     start, _, end = (part.strip() for part in time_range.partition(".."))
     now = now or datetime.now(UTC)

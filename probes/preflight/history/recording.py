@@ -141,12 +141,7 @@ class Recording:
 
 
 def load_result(store: Store, run: str) -> PreflightResult | None:
-    """Returns a whole measurement; None if it was cut short, so that only its iterations are stored.
-
-    Raises:
-        UsageError: there is no such run.
-        FlightpathError: a newer version stored it.
-    """
+    """Returns a whole measurement; None if it was cut short, so that only its iterations are stored."""
     text = store.document(run, DOCUMENT)
     return None if text is None else PreflightResult.from_json(text)
 

@@ -1,4 +1,4 @@
-"""Whether a path is as good as it used to be, and how long a transfer over it takes, from past measurements.
+"""Judgement of a path by its past measurements, and a forecast of how long a transfer over it takes.
 
 All computations are on the logarithm of the goodput of comparable measurements. Each measurement counts as one value,
 the median of its iterations, because these share their moment and are not independent.

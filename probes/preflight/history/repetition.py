@@ -40,11 +40,7 @@ class Repetition:
 
 
 def pinned_repetition(store: Store, host: str, profile: str) -> Repetition | None:
-    """Returns the repetition of a profile's first measurement, which pins its settings; None if there is none yet.
-
-    Raises:
-        UsageError: its settings are of another version.
-    """
+    """Returns the repetition of a profile's first measurement, which pins its settings; None if there is none yet."""
     for record in store.find(RunQuery(SCENARIO, host_name(host))):
         configuration = record.plan.get("configuration")
         if record.plan.get("profile") == profile and isinstance(configuration, Mapping):
@@ -58,11 +54,7 @@ def pinned_repetition(store: Store, host: str, profile: str) -> Repetition | Non
 
 
 def keeping(pinned: Repetition, profile: str, named: Mapping[str, Any]) -> TransferSpec:
-    """Returns the pinned settings with those that a command line names, which may not change what is measured.
-
-    Raises:
-        UsageError: they would.
-    """
+    """Returns the pinned settings with those that a command line names, which may not change what is measured."""
     settings = {**asdict(pinned.spec), **pinned.left_out}
     changed = [name for name, value in named.items() if name not in NO_INFLUENCE and settings[name] != value]
     if changed:

@@ -1,1 +1,1 @@
-"""The course of a measurement: preparation, iterations, what limited them, and the route and iperf3 beside them."""
+"""The course of a measurement: preparation, iterations, their limits, and the route and iperf3 for comparison."""

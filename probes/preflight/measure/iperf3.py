@@ -1,4 +1,4 @@
-"""The same transfer by iperf3, to compare with: it needs no encryption and no disk, but a server at the far end."""
+"""The same transfer by iperf3, for comparison: without encryption or disk, but with a server at the far end."""
 
 import json
 import subprocess
@@ -40,7 +40,6 @@ def measure(address: Address, spec: TransferSpec, seconds: float | None) -> Iper
 
 
 def parse(report: str, seconds: float) -> Iperf3Result:
-    """Parses the report that iperf3 prints with `--json`."""
     try:
         fields = json.loads(report)
         if "error" in fields:

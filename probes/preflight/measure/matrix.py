@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
 
 class Site:
-    """A machine on which SSH starts probes: `popen` takes their options. A `flightpath.hosts.Host` otherwise.
+    """A `flightpath.hosts.Host` on which SSH starts probes: `popen` takes their options.
 
     Args:
         name: `[USER@]HOST`, or `localhost` for this machine.
@@ -77,7 +77,6 @@ class Site:
             os.close(stdin)
 
     def end(self) -> None:
-        """Ends what still runs."""
         self._stack.close()
 
 

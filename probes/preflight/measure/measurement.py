@@ -47,9 +47,6 @@ def measure(
     """Measures the path to a target by transferring a file.
 
     `on_progress` gets the status several times a second, and `on_iteration` each iteration as soon as it has ended.
-
-    Raises:
-        FlightpathError: it failed; the message says at what, and whether something was left at the far end.
     """
     started_at = now()
     on_progress(Status("looking up the name"))
@@ -102,11 +99,7 @@ def measure(
 
 
 def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_progress: OnProgress) -> IterationResult:
-    """Transfers what is planned, once, over connections to the same machine.
-
-    Raises:
-        FlightpathError: a stream failed, or moved nothing.
-    """
+    """Transfers what is planned, once, over connections to the same machine."""
     started_at = now()
     with contextlib.ExitStack() as stack:
         sink = spec.sink

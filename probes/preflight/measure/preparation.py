@@ -36,7 +36,7 @@ class Plan:
 
 @contextmanager
 def prepare(control: Session, spec: TransferSpec, on_progress: OnProgress, notes: list[str]) -> Iterator[Plan]:
-    """Makes the remote files that a transfer needs, for the time of a block; adds notes for the reader."""
+    """Makes the remote files that a transfer needs, and removes them after the block; adds notes for the reader."""
     sftp = control.open_sftp()
     if spec.remote_file is not None:
         yield _plan(spec, [spec.remote_file] * spec.streams, _size_of(sftp, spec.remote_file, spec))
@@ -119,7 +119,6 @@ def _size_of(sftp: Sftp, path: str, spec: TransferSpec) -> int:
 
 
 def _plan(spec: TransferSpec, paths: Sequence[str], file_bytes: int) -> Plan:
-    """Divides the work between the streams."""
     size, streams = spec.size_bytes or file_bytes, spec.streams
     total = None if spec.fills_the_time else size * (streams if spec.whole_each else 1)
     by_bytes = spec.byte_limit is not None and (total is None or spec.byte_limit < total)

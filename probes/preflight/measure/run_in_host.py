@@ -1,4 +1,4 @@
-"""A measurement from an emulated host: the command `preflight` in a process of its own there."""
+"""A measurement from an emulated host, by the command `preflight` in a process there."""
 
 import json
 import subprocess
@@ -37,11 +37,7 @@ def run_in(
 def run_command(
     host: Host, command: Sequence[str], target: str, spec: TransferSpec, *, timeout_s: float
 ) -> PreflightResult:
-    """Measures with a command that starts `preflight` in a host.
-
-    Raises:
-        FlightpathError: the probe failed; with its own message.
-    """
+    """Measures with a command that starts `preflight` in a host."""
     argv = [*command, "--json", "--forget", "--batch", "--spec", json.dumps(asdict(spec)), "--", target]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
     process = host.popen(argv, **pipes)

@@ -59,9 +59,6 @@ def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_fil
     Args:
         known: keys in known_hosts.
         revoked_keys_files: see `Resolved`.
-
-    Raises:
-        HostKeyRefused: another key is known, or this one was revoked.
     """
     shown = key.get_base64()
     for file in revoked_keys_files:
@@ -106,11 +103,7 @@ def _require_not_revoked(target: Target, key: PKey, file: Path) -> None:
 
 
 def add(target: Target, key: PKey, *, hash_name: bool) -> str:
-    """Appends the host's key to the target's first known_hosts file; returns its path.
-
-    Raises:
-        FlightpathError: the file cannot be written.
-    """
+    """Appends the host's key to the target's first known_hosts file; returns its path."""
     name = HostKeys.hash_host(_known_name(target)) if hash_name else _known_name(target)
     path = Path(target.known_hosts_files[0] if target.known_hosts_files else "~/.ssh/known_hosts").expanduser()
     line = f"{name} {key.get_name()} {key.get_base64()}\n".encode()

@@ -63,11 +63,7 @@ class Login:
         self._tried: list[str] = []
 
     def find(self) -> Credential:
-        """Tries the agent's keys, key files, then a password; returns the accepted credential.
-
-        Raises:
-            LoginRefused: nothing was; says what was tried, and what the far end would accept.
-        """
+        """Tries the agent's keys, key files, then a password; returns the accepted credential."""
         try:
             self._transport.auth_none(self._target.user)
             return Credential("none")
@@ -81,11 +77,7 @@ class Login:
         raise self._refused(f"; it accepts {', '.join(methods)}")
 
     def use(self, credential: Credential) -> None:
-        """Logs in with the credential of an earlier connection.
-
-        Raises:
-            LoginRefused: it is not accepted any more.
-        """
+        """Logs in with the credential of an earlier connection."""
         if credential.kind == "none":
             self._transport.auth_none(self._target.user)
             return

@@ -19,7 +19,7 @@ from flightpath.overrides import override
 
 Consumer = Callable[[memoryview], None]
 MAX_PACKET_BYTES = 256 * 1024 - 1024
-"""The largest payload to ask for: OpenSSH allows packets of 256 KiB, headers included."""
+"""Largest payload to request: OpenSSH allows packets of 256 KiB, headers included."""
 
 _CHANNEL_DATA = 94
 _DATA_HEADER = 9  # message number, channel, length

@@ -40,11 +40,7 @@ class RemoteFolder:
         self.removed: list[str] = []
 
     def make(self) -> None:
-        """Makes it, and removes those that killed probes left more than a day ago.
-
-        Raises:
-            MeasurementFailed: it cannot be made.
-        """
+        """Makes it, and removes those that killed probes left more than a day ago."""
         where = self._parent or "the folder where the session starts"
         self.may_exist = True
         try:
@@ -59,15 +55,10 @@ class RemoteFolder:
             self._remove_stale()
 
     def file(self, number: int) -> str:
-        """Returns the path of a stream's file in it."""
         return f"{self.path}/stream-{number:02d}"
 
     def make_file(self, number: int, size: int) -> bool:
-        """Makes a file of `size` bytes; returns whether it is sparse, so that reading it needs no disk.
-
-        Raises:
-            MeasurementFailed: it cannot be made.
-        """
+        """Makes a file of `size` bytes; returns whether it is sparse, so that reading it needs no disk."""
         path = self.file(number)
         try:
             with self._sftp.open(path, "w") as file:
@@ -97,11 +88,7 @@ class RemoteFolder:
         )
 
     def remove(self, sftp: Sftp) -> None:
-        """Removes it and its files, over another session.
-
-        Raises:
-            FlightpathError: something is left.
-        """
+        """Removes it and its files, over another session."""
         try:
             _remove(sftp, self.path)
         except FileNotFoundError:

@@ -129,13 +129,7 @@ class Session:
     """
 
     def __init__(self, target: Target, addresses: Sequence[Address], spec: TransferSpec, access: Access) -> None:
-        """Connects to the far end and logs in.
-
-        Raises:
-            HostKeyRefused: the host's key is unknown, changed or revoked.
-            LoginRefused: the log-in failed.
-            MeasurementFailed: the far end does not answer, is no SSH server, or lacks the cipher.
-        """
+        """Connects to the far end and logs in."""
         logging.getLogger("paramiko").propagate = False  # it logs each error before it raises it
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
         self.target, self._spec = target, spec
@@ -174,11 +168,7 @@ class Session:
         return replace(self._access, ask=None, expected_key=self.host_key.fingerprint, credential=self.credential)
 
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
-        """Opens an SFTP session on a channel of its own.
-
-        Raises:
-            MeasurementFailed: the far end offers none.
-        """
+        """Opens an SFTP session on a channel of its own."""
         limit = self._spec.connect_limit_s
         try:
             channel = self.transport.open_session(window_bytes, min(MAX_PACKET_BYTES, window_bytes), limit)
@@ -197,7 +187,6 @@ class Session:
             ) from error
 
     def facts(self) -> SocketFacts:
-        """Returns the connection's properties."""
         connection, info = self.connection, tcp_info.read(self.connection)
         local, remote = connection.getsockname(), connection.getpeername()
         upload = self._spec.direction is Direction.UPLOAD

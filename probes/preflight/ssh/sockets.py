@@ -31,16 +31,11 @@ class Address:
 
     @property
     def version(self) -> int:
-        """4 or 6."""
         return 6 if self.family == socket.AF_INET6 else 4
 
 
 def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
-    """Returns all addresses of a name, in the order in which to try them.
-
-    Raises:
-        MeasurementFailed: the name has none, or none of this family.
-    """
+    """Returns all addresses of a name, in the order in which to try them."""
     try:
         results = socket.getaddrinfo(host, port, _FAMILIES[family], socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
@@ -52,13 +47,7 @@ def look_up(host: str, port: int, family: Family) -> tuple[Address, ...]:
 
 
 def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.socket, Address, float]:
-    """Connects to the first address that answers; returns it with the socket, and the seconds that the handshake took.
-
-    Raises:
-        MeasurementFailed: none answers; gives the reason of each.
-        UsageError: the kernel refuses the value of an option.
-        MissingCapability: the kernel lacks MPTCP or the congestion control.
-    """
+    """Connects to the first address that answers; returns the socket, the address, and the handshake's seconds."""
     reasons = []
     for address in addresses:
         with contextlib.ExitStack() as stack:
@@ -117,7 +106,6 @@ def path_mtu(connection: socket.socket) -> int | None:
 
 
 def congestion_control(connection: socket.socket) -> str:
-    """Returns the algorithm of this end."""
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
 
 

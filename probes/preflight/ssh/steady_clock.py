@@ -1,4 +1,4 @@
-"""Time limits of paramiko by a clock that nobody can set; by themselves they go by the time of day."""
+"""A clock that nobody can set for paramiko's time limits, which otherwise use the time of day."""
 
 import time
 from types import SimpleNamespace
@@ -9,6 +9,6 @@ _STEADY = SimpleNamespace(**{**vars(time), "time": time.monotonic})
 
 
 def use() -> None:
-    """Gives paramiko's modules with time limits the monotonic clock."""
+    """Gives paramiko's modules the monotonic clock for their time limits."""
     for module in (auth_handler, buffered_pipe, channel, packet, proxy, transport):
         module.time = _STEADY

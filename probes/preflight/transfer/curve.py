@@ -1,4 +1,4 @@
-"""The bytes of streams over time, their intervals, and the goodput of the time in which all were transferring."""
+"""The bytes of streams over time, their intervals, and the goodput while all were transferring."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -24,22 +24,18 @@ class TransferCurve:
 
     @property
     def first_ns(self) -> int:
-        """Time of the first bytes."""
         return self.times_ns[0]
 
     @property
     def last_ns(self) -> int:
-        """Time of the last byte."""
         return self.times_ns[-1]
 
     @property
     def first_bytes(self) -> int:
-        """Number of bytes at the first moment."""
         return self.totals[0]
 
     @property
     def total(self) -> int:
-        """All bytes."""
         return self.totals[-1]
 
     def at(self, time_ns: float) -> float:
@@ -71,7 +67,6 @@ class CurveRecorder:
         self.last_ns = 0
 
     def add(self, size: int, now_ns: int) -> None:
-        """Records that `size` bytes have come now."""
         self.total += size
         self.last_ns = now_ns
         if now_ns < self._due:

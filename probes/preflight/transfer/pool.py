@@ -20,7 +20,7 @@ from probes.preflight.transfer import worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
 _CONNECTING_AT_ONCE = 8
-"""Maximum of connections that log in; sshd drops some at random from ten (MaxStartups 10:30:100)."""
+"""Maximum number of connections that log in at a time; sshd drops some at random from ten (MaxStartups 10:30:100)."""
 
 _ENDED_WITHIN_S = 2
 _FILES_OF_STREAM, _OTHER_FILES = 3, 40
@@ -32,7 +32,7 @@ _MAX_FOLDER_BYTES = 70
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables for the time of a block: other programs that this process starts must not have them."""
+    """Sets variables during a block only: other programs that this process starts must not have them."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:
@@ -92,12 +92,7 @@ class WorkerPool:
             process.close()
 
     def connect(self) -> None:
-        """Starts the processes, a few at a time, and waits until all are ready to transfer.
-
-        Raises:
-            MissingCapability: this user may not open as many files.
-            FlightpathError: the error of the first that failed.
-        """
+        """Starts the processes, a few at a time, and waits until all are ready to transfer."""
         _allow_open_files(_FILES_OF_STREAM * len(self._jobs) + _OTHER_FILES)
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([worker.__name__])
@@ -118,9 +113,6 @@ class WorkerPool:
         """Lets all processes transfer at the same time; returns the reports of all streams, in order.
 
         `on_progress` gets the bytes moved so far, at least once a second.
-
-        Raises:
-            FlightpathError: the error of the first that failed.
         """
         for pipe in self._pipes:
             with contextlib.suppress(OSError):  # if the process has died, reading from the pipe reports it

@@ -30,11 +30,7 @@ class Sink:
 
 
 class FileSink(Sink):
-    """Writes to an existing file, or to a device or pipe, which takes bytes in the order in which they come.
-
-    Raises:
-        MeasurementFailed: it cannot be opened or written.
-    """
+    """Writes to an existing file, or to a device or pipe, which takes bytes in the order in which they come."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -67,10 +63,6 @@ def local_file(name: str, size: int) -> Iterator[str]:
     """Yields a path to write a download to during the block; at its end the complete file gets its name.
 
     Devices and pipes are written to directly. If the block fails, nothing is left.
-
-    Raises:
-        UsageError: there can be no such file.
-        MeasurementFailed: the disk is full.
     """
     path = Path(name)
     if path.is_dir():

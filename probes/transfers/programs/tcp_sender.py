@@ -21,7 +21,6 @@ _INFO_BYTES = 256
 
 
 def main() -> None:
-    """Runs the program."""
     settings = json.loads(sys.argv[1])
     family = socket.AF_INET6 if ":" in settings["address"] else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as connection:

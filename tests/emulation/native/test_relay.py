@@ -44,7 +44,7 @@ def test_memory_is_bounded_and_what_has_no_room_is_dropped_like_from_a_full_queu
     assert link.settled(2900)["out_packets"] == stats["out_packets"] + 900, "there is room again"
 
 
-def test_super_frames_have_memory_of_their_own(make_link):
+def test_gso_packets_have_memory_of_their_own(make_link):
     link, data = make_link("delay_ns=50000000", "", "--memory", "6000000"), os.urandom(8 << 20)
     with tcp_transfer(link, data) as arrived:
         pass
@@ -53,7 +53,7 @@ def test_super_frames_have_memory_of_their_own(make_link):
 
 
 @pytest.mark.parametrize(
-    ("spec", "super_frames"),
+    ("spec", "gso_packets"),
     [
         ("", True),
         ("delay_ns=5000000", True),
@@ -69,15 +69,15 @@ def test_super_frames_have_memory_of_their_own(make_link):
         ("rate_bps=200000000,queue_packets=200,discipline=fq_codel,ecn=1", True),
     ],
 )
-def test_transfer_arrives_byte_for_byte(make_link, spec, super_frames):
+def test_transfer_arrives_byte_for_byte(make_link, spec, gso_packets):
     link, data = make_link(spec), os.urandom(4 << 20)
     with tcp_transfer(link, data) as arrived:
         pass
     assert bytes(arrived) == data
     stats = link.settled(1)
     assert_nothing_unaccounted(stats)
-    assert (stats["spec"]["max_frame_bytes"] > 0) == super_frames
-    if super_frames:
+    assert (stats["spec"]["max_frame_bytes"] > 0) == gso_packets
+    if gso_packets:
         assert frames_written(stats) < stats["out_packets"] / 2
     else:
         assert frames_written(stats) == stats["out_packets"] - stats["duplicated_packets"]
@@ -87,7 +87,7 @@ def test_transfer_arrives_byte_for_byte(make_link, spec, super_frames):
     assert stats["drops"]["malformed"] == stats["drops"]["device"] == 0
 
 
-def test_super_frames_follow_rate_and_duplication(make_link):
+def test_gso_packets_follow_rate_and_duplication(make_link):
     link = make_link("rate_bps=10000000000", "")
     assert link.offload(link.a, "tcp-segmentation-offload") and link.offload(link.a, "tx-checksumming")
     for change, bound in [("rate_bps=50000000", 6250), ("rate_bps=10000000", 0), ("rate_bps=400000000", 50000)]:

@@ -14,8 +14,8 @@ from tests.support.relay_line import (
     Line,
     content,
     driver,
+    gso_packet,
     segmented,
-    super_frame,
 )
 
 
@@ -27,10 +27,10 @@ def measure(data):
 
 @pytest.mark.parametrize("variant", [*VARIANTS, {"vlan": True}, WITH_FLAGS], ids=str)
 @pytest.mark.parametrize("text", ["loss=0.2", "burst_enter=0.1,burst_leave=0.3", "loss=0.9"])
-def test_what_survives_of_a_super_frame_is_byte_for_byte_what_was_sent(variant, text):
+def test_what_survives_of_a_gso_packet_is_byte_for_byte_what_was_sent(variant, text):
     line, sent = Line(text), []
     for size in (60_000, 2_897, 1_449, 30_001) * 5:
-        frame = super_frame(content(size), **variant)
+        frame = gso_packet(content(size), **variant)
         assert len(frame) < 65_600
         line.send(frame, now=0)
         sent += segmented(frame)
@@ -43,7 +43,7 @@ def test_what_survives_of_a_super_frame_is_byte_for_byte_what_was_sent(variant, 
 
 
 def test_each_piece_is_due_when_its_last_segment_has_left():
-    frame = super_frame(content(20 * 1448))
+    frame = gso_packet(content(20 * 1448))
     line = Line("rate_bps=12112000,queue_bytes=0,loss=0.3", frame)
     sequence = 10 + 34 + 4
     for departure in line.departures(10**9):
@@ -54,7 +54,7 @@ def test_each_piece_is_due_when_its_last_segment_has_left():
 
 def test_losses_do_not_depend_on_how_segments_are_bundled():
     """A seed loses the same segments of a stream, in GSO packets or one by one."""
-    frame = super_frame(content(40 * 1448))
+    frame = gso_packet(content(40 * 1448))
     whole, single = Line("loss=0.1", frame), Line("loss=0.1", *(bytes(VNET.size) + it for it in segmented(frame)))
     together = [segment for departure in whole.departures(1) for segment in segmented(departure.data)]
     assert together == [departure.data[VNET.size :] for departure in single.departures(1)]
@@ -64,8 +64,8 @@ def test_losses_do_not_depend_on_how_segments_are_bundled():
     ("text", "admitted"),
     [("queue_bytes=15140", 10), ("queue_bytes=15139", 9), ("queue_packets=3", 3), ("queue_packets=40", 40)],
 )
-def test_a_super_frame_is_let_in_as_far_as_there_is_room(text, admitted):
-    first, second = super_frame(content(1448)), super_frame(content(40 * 1448))
+def test_a_gso_packet_is_let_in_as_far_as_there_is_room(text, admitted):
+    first, second = gso_packet(content(1448)), gso_packet(content(40 * 1448))
     line = Line(f"rate_bps=12112000,{text}", first, second)  # the first is being sent
     stats = line.stats()
     assert stats["queued_packets"] == 1 + admitted and stats["drops"]["queue"] == 40 - admitted
@@ -79,7 +79,7 @@ def test_a_super_frame_is_let_in_as_far_as_there_is_room(text, admitted):
 @pytest.mark.parametrize("text", ["rate_bps=12112000,queue_packets=2", "loss=0.4"])
 def test_no_piece_says_that_its_headers_are_longer_than_itself(text):
     """The kernel's linear length is that of the whole frame, if it is short; a device refuses such a piece (EINVAL)."""
-    frame = super_frame(content(4 * 1448), hdr_len=66 + 4 * 1448)
+    frame = gso_packet(content(4 * 1448), hdr_len=66 + 4 * 1448)
     departures = Line(text, *[frame] * 20).departures(10**9)
     pieces = [departure for departure in departures if departure.wire_bytes < 66 + 4 * 1448]
     assert pieces
@@ -90,7 +90,7 @@ def test_no_piece_says_that_its_headers_are_longer_than_itself(text):
 @pytest.mark.parametrize("size", [1, 2, 1200, 1997, 5000, 5001])
 def test_corruption_completes_the_checksum_that_was_left_to_the_card(variant, size):
     """Else the receiver could not notice: with the bit flipped back the packet is as the card would have sent it."""
-    frame = super_frame(content(size), **{**variant, "gso_type": 0, "gso_size": 0})
+    frame = gso_packet(content(size), **{**variant, "gso_type": 0, "gso_size": 0})
     (sent,) = segmented(frame)
     line = Line("corrupt=1", *[frame] * 20, seed=size)
     for departure in line.departures(0):
@@ -101,8 +101,8 @@ def test_corruption_completes_the_checksum_that_was_left_to_the_card(variant, si
     assert line.stats()["corrupted"] == 20
 
 
-def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged():
-    frame = super_frame(content(20 * 1448))
+def test_gso_packets_that_are_inside_when_corruption_begins_are_not_damaged():
+    frame = gso_packet(content(20 * 1448))
     line = Line("rate_bps=12112000,queue_bytes=1000000", *[frame] * 3)
     line.change("corrupt=1", now=1)
     assert [departure.data for departure in line.departures(10**9)] == [frame] * 3
@@ -110,7 +110,7 @@ def test_super_frames_that_are_inside_when_corruption_begins_are_not_damaged():
 
 
 def test_a_checksum_that_lies_outside_the_packet_is_left_alone():
-    frame = super_frame(content(100), gso_type=0, gso_size=0, csum_start=60_000)
+    frame = gso_packet(content(100), gso_type=0, gso_size=0, csum_start=60_000)
     line = Line("corrupt=1", frame)
     assert [departure.data for departure in line.departures(0)] == [frame]
 
@@ -131,7 +131,7 @@ def test_a_checksum_that_lies_outside_the_packet_is_left_alone():
     ],
 )
 def test_each_segment_is_charged_its_headers(payload, variant, segments, headers):
-    assert measure(super_frame(bytes(payload), **variant)) == (segments, payload + segments * headers)
+    assert measure(gso_packet(bytes(payload), **variant)) == (segments, payload + segments * headers)
 
 
 @pytest.mark.parametrize(
@@ -140,17 +140,17 @@ def test_each_segment_is_charged_its_headers(payload, variant, segments, headers
         b"",
         bytes(9),
         bytes(23),
-        super_frame(bytes(2896), gso_size=0),
-        super_frame(bytes(2896), flags=0),
-        super_frame(bytes(2896), gso_type=UDP4),
-        super_frame(bytes(2896), csum_start=0),
-        super_frame(bytes(2896), csum_start=30),
-        super_frame(bytes(2896), csum_start=65535),
-        super_frame(bytes(2896), csum_offset=6),
-        super_frame(bytes(2896), csum_offset=65535),
-        super_frame(b""),
-        super_frame(bytes(2896), options=-4),
-        super_frame(bytes(2896))[:24] + bytes(3000),
+        gso_packet(bytes(2896), gso_size=0),
+        gso_packet(bytes(2896), flags=0),
+        gso_packet(bytes(2896), gso_type=UDP4),
+        gso_packet(bytes(2896), csum_start=0),
+        gso_packet(bytes(2896), csum_start=30),
+        gso_packet(bytes(2896), csum_start=65535),
+        gso_packet(bytes(2896), csum_offset=6),
+        gso_packet(bytes(2896), csum_offset=65535),
+        gso_packet(b""),
+        gso_packet(bytes(2896), options=-4),
+        gso_packet(bytes(2896))[:24] + bytes(3000),
     ],
 )
 def test_nonsense_is_malformed(frame):

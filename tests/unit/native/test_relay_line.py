@@ -355,7 +355,7 @@ def test_a_limit_can_be_lifted():
         ("rate_bps=10000000000,corrupt=0.1", 0),
     ],
 )
-def test_super_frames_keep_the_line_busy_for_a_bounded_time(text, bound):
+def test_gso_packets_keep_the_line_busy_for_a_bounded_time(text, bound):
     assert bounds(text)[0] == bound
 
 

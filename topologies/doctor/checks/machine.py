@@ -49,7 +49,6 @@ def judge_timer(oversleeps_us: Sequence[float]) -> Finding:
 
 
 def judge_memory(total_bytes: int, available_bytes: int) -> Finding:
-    """Judges whether the available memory is enough for the main experiment."""
     evidence = f"{available_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GiB available"
     return ok(evidence) if available_bytes >= ENOUGH_MEMORY_BYTES else limited(evidence)
 

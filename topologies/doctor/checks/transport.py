@@ -131,7 +131,6 @@ def _not_listed(name: str) -> Finding:
 
 
 def _as_bpf_program(name: str) -> Finding:
-    """Returns the finding for an algorithm that Flightpath has as a BPF program."""
     support = _probe_struct_ops()
     if support.state is State.OK and is_machine_root():
         return ok("as a BPF program, not loaded yet: a run loads it")

@@ -50,11 +50,10 @@ sys.exit(main())
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath mn-run") -> int:
-    """Runs the script in a sandbox and returns its exit code."""
     parser = argparse.ArgumentParser(
         prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    words = "of all hosts (default cubic, whatever this machine's own is)"
+    words = "congestion control of all hosts (default cubic, whatever this machine's own is)"
     parser.add_argument("--congestion-control", metavar="NAME", help=words)
     parser.add_argument("script", type=Path, help="Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="for the script")

@@ -39,11 +39,7 @@ def take_shape(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_rest(params: Mapping[str, Any]) -> None:
-    """Checks what `take_shape` leaves of a link's parameters, which Mininet would ignore without a word.
-
-    Raises:
-        UsageError: a name is a misspelt option. One that resembles none may be for the script's own use: a warning.
-    """
+    """Checks what `take_shape` leaves of a link's parameters, which Mininet would ignore without a word."""
     for key in params.keys() - _OTHERS:
         if near := nearest(key, TC_KEYS):
             raise UsageError(f"link: {key!r} is unknown", f"did you mean {near!r}?")
@@ -51,11 +47,7 @@ def check_rest(params: Mapping[str, Any]) -> None:
 
 
 def link_spec(shape: Mapping[str, Any]) -> LinkSpec:
-    """Returns the specification for TCLink's options.
-
-    Raises:
-        UsageError: our links lack an option, or a value is invalid.
-    """
+    """Returns the specification for TCLink's options."""
     for key, meaning in _NOT_EMULATED.items():
         if shape.get(key):
             raise UsageError(

@@ -7,7 +7,6 @@ revision, down_revision = "4", "3"
 
 
 def upgrade() -> None:
-    """Adds their table."""
     op.create_table(
         "lab_checks",
         sa.Column("check_id", sa.String, primary_key=True),

@@ -1,4 +1,4 @@
-/* entropy.so: gives a virtual-time kernel the same random numbers each time (LD_PRELOAD).
+/* seeded_random.so: gives a virtual-time kernel the same random numbers each time (LD_PRELOAD).
  *
  * User-Mode Linux seeds its random numbers with getrandom() of the machine. Everything random in it comes from
  * them, from ports and sequence numbers to hash seeds. Here they are a function of FLIGHTPATH_SEED (SplitMix64; Steele,
