@@ -90,7 +90,7 @@ def on_a_full_disk(folder: Path, location: StoreLocation, said: str) -> None:
 
 
 @pytest.mark.in_sandbox
-@pytest.mark.parametrize("kind", [store_in_a_file, store_on_a_server])
+@pytest.mark.parametrize("kind", [store_in_a_file, pytest.param(store_on_a_server, marks=pytest.mark.nightly)])
 def test_a_full_disk_loses_nothing_that_was_kept(kind):
     with kind() as given:
         on_a_full_disk(*given)

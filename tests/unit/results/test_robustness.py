@@ -44,7 +44,7 @@ def writer(location: StoreLocation, cells: int = 10**6) -> tuple[int, int]:
     return child, reading
 
 
-@pytest.mark.parametrize("kills", [40, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kills", [24, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.timeout(300)  # a process for each, beside other tests
 def test_a_writer_killed_at_random_moments_loses_no_finished_cell(location, kills):
     moments = random.Random(200)
