@@ -42,6 +42,7 @@ def ran_in(folder: Path, argv: Sequence[str | Path]) -> str:
     return mark.read_text() if mark.exists() else ""
 
 
+@pytest.mark.timeout(400)  # some fifty processes, and other tests beside them
 def test_no_command_of_ours_runs_them(hostile):
     folder = Path(sys.executable).parent
     by_script = [[folder / name, "--help"] for name in SCRIPTS] + [
