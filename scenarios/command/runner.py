@@ -90,9 +90,11 @@ def _run_on_both_clocks(scenario: Scenario, request: CommandRequest) -> int:
         if code and not is_too_slow:
             return code
         store = Store.open(request.store, create=False)
-        if (record := store.latest(scenario.name)) is not None:
-            runs.append((record, store.cells(record.run_id, series=False)))
-    print_compared(Console(), compare_runs(*runs))
+        record = store.latest(scenario.name)
+        assert record is not None, "a run that has ended is in its store"
+        runs.append((record, store.cells(record.run_id, series=False)))
+    before, after = runs
+    print_compared(Console(), compare_runs(before, after))
     return 0
 
 

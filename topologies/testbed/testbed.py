@@ -196,7 +196,8 @@ def _specs_between(network: Mininet, source: Host, target: Host, port: int) -> l
     switches = {switch.name: switch for switch in description.switches}
     owners = {address: interface for interface in description.interfaces for address in interface.addresses}
     address = target.address(port)
-    hop, node, specs = source.next_hop(address, port), source, []
+    specs: list[LinkSpec] = []
+    hop, node = source.next_hop(address, port), source
     while hop is not None and len(specs) <= len(network.links):
         out_port, gateway = hop
         spec, there = _across(node.intfs[out_port])
@@ -206,10 +207,10 @@ def _specs_between(network: Mininet, source: Host, target: Host, port: int) -> l
         node = there.node
         if node.name not in switches:
             hop = node.next_hop(address)
-        elif (out := output_ports(description, switches[node.name]).get(owners.get(gateway))) is not None:
-            hop = out, gateway
-        else:
-            hop = None
+            continue
+        ports = output_ports(description, switches[node.name])
+        owner = owners.get(gateway)
+        hop = (ports[owner], gateway) if owner is not None and owner in ports else None
     raise FlightpathError(f"there is no path from {source.name} to {target.name} on interface {port}")
 
 
