@@ -38,7 +38,7 @@ class PlanCheck(BaseModel):
 
     def experiment(self) -> Scenario:
         """Finds the scenario on the far side."""
-        return catalogue.find(self.scenario) or catalogue.load(self.file)
+        return catalogue.of_plan(self.scenario, self.plan.get("settings", {})) or catalogue.load(self.file)
 
 
 class CellRequest(PlanCheck):

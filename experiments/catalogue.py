@@ -1,14 +1,20 @@
 """The catalogue of scenarios: every module in `scenarios/` defines one."""
 
+import contextlib
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from experiments.files.scenario import CONTENT, FileScenario
 from experiments.scenario import Scenario
 from flightpath.errors import UsageError
 from flightpath.extensions import class_defined_in
 from flightpath.suggestions import did_you_mean
+
+TOML = ".toml"
 
 
 def names() -> list[str]:
@@ -36,10 +42,29 @@ def find(name: str) -> Scenario | None:
 
 
 def load(file: Path) -> Scenario:
-    """Loads the scenario that a Python file defines, which need not be in `scenarios/`."""
+    """Loads the scenario of an experiment file (`.toml`), or one that a Python file defines.
+
+    Raises:
+        UsageError: it is neither, or something in an experiment file makes no sense.
+    """
+    if file.suffix == TOML:
+        scenario = FileScenario.from_file(file)
+        if scenario.name in names():
+            raise UsageError(f"{file}: a scenario of ours is called {scenario.name}", 'in the file: name = "my_own"')
+        return scenario
     spec = importlib.util.spec_from_file_location("scenario_file", file)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{file} is no Python file", "a scenario is defined in a file that ends in .py")
+    if spec is None or spec.loader is None or not file.is_file():
+        raise UsageError(f"{file} is no scenario", "one is defined in a file that ends in .toml or .py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return class_defined_in(module, Scenario)()
+
+
+def of_plan(name: str, settings: Mapping[str, Any]) -> Scenario | None:
+    """Returns the scenario of a plan that is stored or sent: one of ours, or an experiment file that it has in it.
+
+    None: there is no such scenario, or the file makes no sense.
+    """
+    with contextlib.suppress(UsageError):
+        return FileScenario.of_plan(name, settings) if CONTENT in settings else find(name)
+    return None

@@ -19,6 +19,7 @@ from flightpath.clock import Clock, clock_here
 from flightpath.commands import require
 from flightpath.errors import MissingCapability, UsageError
 from probes.counters.sampling import CounterLog
+from results.comparison.clocks import PATH_BPS
 from results.figures.drawing import Figures
 from results.metrics import of_network
 from results.records import Cell, CellResult, Measurement, ParameterValue
@@ -27,6 +28,7 @@ from topologies.links.emulated_link import EmulatedLink
 from topologies.links.emulators import choose_emulator
 from topologies.links.events import LinkEvent
 from topologies.links.spec import LinkSpec
+from topologies.testbed.capacity import capacity_bps
 from topologies.testbed.testbed import Testbed
 
 Progress = Callable[[float, str], None]
@@ -84,6 +86,7 @@ class Scenario(ABC):
         figures: the function that draws each figure from a run's cells, by the name of its files.
         programs: programs that must be installed, besides those of every testbed.
         repeats: how often each point is measured in the quick and in the full form.
+        seed: of the plan, if the user names none.
         clock: clock of a measurement whose user names none: real if the question is one of processors.
         starting_s: how long a testbed takes to start, to be calibrated and to stop, roughly.
         why_not_scaled: why bandwidths and loads cannot be scaled to the machine, if `scaled` says so.
@@ -99,6 +102,7 @@ class Scenario(ABC):
     claims: tuple[ClaimCheck, ...] = ()
     programs: tuple[str, ...] = ()
     repeats: tuple[int, int] = (1, 3)
+    seed: int = 1
     clock: Clock = Clock.VIRTUAL
     starting_s: float = 5.0
     why_not_scaled: str = "windows grow in packets and buffers are given in bytes, so a slower link is another question"
@@ -183,9 +187,17 @@ class Scenario(ABC):
         """Returns a name for each link, for logs and certificates; None names them by their interfaces."""
         return None
 
+    def endpoints(self, cell: Cell, plan: Plan) -> Collection[str]:
+        """Returns the hosts between which the load is; by default all."""
+        return ()
+
     def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> Sequence[Service]:
         """Starts what must run before the links are calibrated, until the stack is left; the load watches all of it."""
         return ()
+
+    def link_events(self, cell: Cell, plan: Plan) -> list[LinkEvent]:
+        """Returns the planned changes of links during the load: by default those of the plan."""
+        return plan.link_events()
 
     def caused_events(self, cell: Cell, plan: Plan) -> Sequence[LinkEvent]:
         """Returns changes of links by the load itself, whose drops are expected."""
@@ -251,7 +263,7 @@ class Scenario(ABC):
             MissingCapability: a link emulator, a program or a congestion control is missing.
         """
         for cell in plan.cells():
-            events.check(plan.link_events(), self.topology(cell, plan))
+            events.check(self.link_events(cell, plan), self.topology(cell, plan))
             captures.check(plan, self.topology(cell, plan))
         choose_emulator(plan.settings["emulator"])
         for program in (*self.programs, *_TESTBED_PROGRAMS):
@@ -271,12 +283,13 @@ class Scenario(ABC):
         """
         cell, plan = context.cell, context.plan
         context.progress(0.0, "starting the testbed")
-        planned, emulator = plan.link_events(), plan.settings["emulator"]
+        planned, emulator = self.link_events(cell, plan), plan.settings["emulator"]
         if planned:  # a link that is to change must be emulated, even if it has no limits to begin with
             emulator = choose_emulator(emulator)
         options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
         with ExitStack() as stack:
             testbed = stack.enter_context(Testbed(self.topology(cell, plan), **options))
+            path_bps = capacity_bps(testbed, self.endpoints(cell, plan))
             with testbed.reporting_component_failure():
                 services = self.start_services(testbed, context, stack)
             watch = fidelity.Watch(
@@ -294,5 +307,5 @@ class Scenario(ABC):
             if clock_here() is Clock.VIRTUAL:
                 measured = of_network(measured)
             certificate = watch.certificate(self.reasons_unusable(measured), self.measured_time_ms(measured))
-            found = {**certificate.found, "scale": plan.scale, **captures.facts(taken)}
+            found = {**certificate.found, "scale": plan.scale, PATH_BPS: path_bps, **captures.facts(taken)}
             return CellResult(cell, measured, replace(certificate, found=found))

@@ -32,7 +32,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "run": Command("scenarios.__main__", "measure a scenario; without a name, list them"),
+    "run": Command("scenarios.__main__", "measure a scenario, or an experiment file; without a name, list them"),
+    "new": Command("scenarios.command.new", "write an experiment file, to be changed"),
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
@@ -55,6 +56,7 @@ examples:
   flightpath run mptcp_load                  MPTCP against TCP under load, in virtual time
   sudo flightpath run mptcp_load --clock real    the same on this machine's own kernel and clock
   flightpath results report latest           one page with everything
+  flightpath new experiment my.toml          a file of your own; flightpath run my.toml measures it
   flightpath COMMAND --help                  explains a command
 
 exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, 130 interrupted

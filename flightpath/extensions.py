@@ -14,7 +14,7 @@ COMMANDS_OF_CONGESTION = "flightpath.congestion_commands"
 """Group of modules that add commands to `flightpath congestion`: `add_arguments(parser)`, `main(options) -> code`."""
 
 SCENARIO_CATALOGUES = "flightpath.scenario_catalogues"
-"""Group of modules with `find(name)`, which returns a scenario or None (see `results.commands.scenarios`)."""
+"""Group of modules with `of_plan(name, settings)`: a scenario or None (see `results.commands.scenarios`)."""
 
 
 def contributions(group: str) -> dict[str, Any]:

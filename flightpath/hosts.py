@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from flightpath.commands import how_ended
@@ -55,6 +56,12 @@ def run_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> str:
     if process.returncode != 0:
         raise MeasurementFailed(f"{command} {how_ended(process.returncode)}: {stderr.strip()}")
     return stdout
+
+
+def start_in(host: Host, argv: Sequence[str], folder: Path, *, stdout: Path, stderr: Path) -> subprocess.Popen[bytes]:
+    """Starts a program in a host and in a folder, with files for what it prints; returns its process at once."""
+    with stdout.open("wb") as out, stderr.open("wb") as errors:
+        return host.popen(list(argv), stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=folder)
 
 
 @contextlib.contextmanager

@@ -72,7 +72,7 @@ class Network:
         if clock not in list(Clock):
             raise UsageError(f"clock: {clock!r} is no clock", f"choose {' or '.join(map(repr, map(str, Clock)))}")
         require_mininet()
-        from python_api.topology import prepared  # with Mininet
+        from topologies.mininet.user_topology import prepared  # with Mininet
 
         self._setup = Setup(prepared(topology, options, congestion_control), emulator, datapath, policy)
         self._clock, self._seed = Clock(clock), seed

@@ -37,6 +37,7 @@ class Run:
     def __init__(self, store: Store, run: str) -> None:
         record: RunRecord = store.run(run)
         self._cells, self._claims = store.cells(record.run_id), store.claims(record.run_id)
+        self._record = record
         self.run_id: str = record.run_id
         self.scenario: str = record.scenario
         self.status: RunStatus = record.status
@@ -71,7 +72,7 @@ class Run:
         """Returns the figures as PNG files, beside each an SVG; they are drawn if they are not there yet."""
         drawn = self.folder.glob("*.png")
         return sorted(drawn) or [
-            path for path in drawn_if_possible(self.scenario, self._cells, self.folder) if path.suffix == ".png"
+            path for path in drawn_if_possible(self._record, self._cells, self.folder) if path.suffix == ".png"
         ]
 
     @override

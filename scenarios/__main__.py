@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
@@ -21,11 +22,13 @@ def _run(words: Sequence[str], prog: str) -> None:
     from scenarios.command import runner  # loads Mininet
 
     if is_completing():
-        words = [word for word in [take_word()] if word in catalogue.names()]
+        typed = take_word() or ""  # a .py file is not run while somebody types
+        words = [typed] if typed in catalogue.names() or Path(typed).suffix == catalogue.TOML else []
     if not words or words[0].startswith("-"):
         return _list(words, prog)
     name, *rest = words
-    runner.main(catalogue.get(name), rest, f"{prog} {name}")
+    is_file = Path(name).suffix in (catalogue.TOML, ".py")
+    runner.main(catalogue.load(Path(name)) if is_file else catalogue.get(name), rest, f"{prog} {name}")
 
 
 def _list(words: Sequence[str], prog: str) -> None:
@@ -33,8 +36,9 @@ def _list(words: Sequence[str], prog: str) -> None:
 
     parser = argparse.ArgumentParser(
         prog=prog,
-        usage="%(prog)s [NAME [OPTION ...]]",
-        description="Measures a scenario, which is an experiment; lists them all if none is named.",
+        usage="%(prog)s [NAME | FILE.toml | FILE.py] [OPTION ...]",
+        description="Measures a scenario, which is an experiment: one of ours by its name, or a file of your own "
+        "(flightpath new experiment writes one); lists them all if none is named.",
         epilog=f"`{prog} NAME --help` explains a scenario; --dry-run prints what it would measure.",
     )
     parser.add_argument("name", nargs="?", choices=catalogue.names(), help=argparse.SUPPRESS)

@@ -12,7 +12,7 @@ from rich.console import Console
 from flightpath.command_line import ListOption
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
-from results.commands.scenarios import answer_of, drawn_if_possible, installed_scenario, question_of
+from results.commands.scenarios import answer_of, drawn_if_possible, known_scenario, question_of
 from results.comparison.compare import Run, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.figures.drawing import draw_figures
@@ -200,7 +200,7 @@ def _draw_side_by_side(sides: Sequence[Run], metrics: Sequence[str] | None, fold
 def _plot(options: argparse.Namespace) -> None:
     store = _open_store(options)
     record, cells = store.run(options.run), store.cells(options.run)
-    scenario = installed_scenario(record.scenario)
+    scenario = known_scenario(record)
     if not cells:
         raise UsageError(f"run {record.run_id} has no cells to draw")
     folder = options.output or store.artifacts(options.run)
@@ -227,8 +227,8 @@ def _report(options: argparse.Namespace) -> None:
     record, cells = store.run(options.run), store.cells(options.run)
     folder = store.artifacts(options.run)
     target: Path = options.output or folder / ("report.pdf" if options.pdf else "report.html")
-    figures = drawn_if_possible(record.scenario, cells, folder)
-    page = render_html(store, record.run_id, figures, question_of(record.scenario), answer_of(record.scenario, cells))
+    figures = drawn_if_possible(record, cells, folder)
+    page = render_html(store, record.run_id, figures, question_of(record), answer_of(record.scenario, cells))
     with writing_to(target):
         if options.pdf:
             print_pdf(page, target)

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from flightpath.errors import UsageError
 from flightpath.extensions import SCENARIO_CATALOGUES, contributions
 from flightpath.terminal import visible
 from results.figures.drawing import Draw, draw_figures
-from results.records import CellResult
+from results.records import CellResult, RunRecord
 
 
 class StoredScenario(Protocol):
@@ -22,25 +22,30 @@ class StoredScenario(Protocol):
         """Returns a run's result in a sentence or two; nothing if its cells give none."""
 
 
-def scenario_named(name: str) -> StoredScenario | None:
-    """Returns the scenario of a stored run; None if it is not installed here."""
+def scenario_named(name: str, plan: Mapping[str, Any] = {}) -> StoredScenario | None:
+    """Returns the scenario of a stored run, by its name and its plan; None if it is not known here."""
+    settings = plan.get("settings")
     for catalogue in contributions(SCENARIO_CATALOGUES).values():
-        if (scenario := catalogue.find(name)) is not None:
+        if (scenario := catalogue.of_plan(name, settings if isinstance(settings, Mapping) else {})) is not None:
             return scenario
     return None
 
 
-def installed_scenario(name: str) -> StoredScenario:
-    """Returns the scenario of a stored run."""
-    scenario = scenario_named(name)
+def known_scenario(record: RunRecord) -> StoredScenario:
+    """Returns the scenario of a stored run.
+
+    Raises:
+        UsageError: it is not installed here.
+    """
+    scenario = scenario_named(record.scenario, record.plan)
     if scenario is None:
-        raise UsageError(f"the scenario {name!r} is not in this installation")
+        raise UsageError(f"the scenario {record.scenario!r} is not in this installation")
     return scenario
 
 
-def question_of(name: str) -> str:
-    """Returns a scenario's question, in a sentence; empty if it is not installed here."""
-    scenario = scenario_named(name)
+def question_of(record: RunRecord) -> str:
+    """Returns the question of a run's scenario, in a sentence; empty if it is not known here."""
+    scenario = scenario_named(record.scenario, record.plan)
     return scenario.summary if scenario else ""
 
 
@@ -57,10 +62,10 @@ def answer_of(name: str, cells: Sequence[CellResult]) -> Sequence[str]:
         return ()
 
 
-def drawn_if_possible(name: str, cells: Sequence[CellResult], folder: Path) -> list[Path]:
-    """Draws a scenario's figures into a folder; prints a warning if that fails, because a report can do without."""
+def drawn_if_possible(record: RunRecord, cells: Sequence[CellResult], folder: Path) -> list[Path]:
+    """Draws a run's figures into a folder; prints a warning if that fails, because a report can do without."""
     try:
-        return draw_figures(installed_scenario(name).figures, cells, folder) if cells else []
+        return draw_figures(known_scenario(record).figures, cells, folder) if cells else []
     except Exception as error:  # the scenario may need what this machine does not have
         print(f"warning: the report has no figures: {error}", file=sys.stderr)
         return []

@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import partial
 
 from flightpath.clock import Clock
+from results.comparison.clocks import machine_or_protocol
 from results.metrics import Better, metric_kind
 from results.records import CellResult, ParameterValue, RunRecord, Verdict
 from results.statistics.blocks import machine_of, without_machines
@@ -141,7 +142,9 @@ def compare_runs(before: Run, after: Run, metrics: Sequence[str] | None = None) 
     comparisons = _by_points([before], after, metrics, lambda old, new: between(old[0].steady, new.steady))
     old, new = ({_key(c.cell.parameters): _point(c.cell.parameters) for c in cells} for _, cells in (before, after))
     one_side = [old[key] for key in old if key not in new], [new[key] for key in new if key not in old]
-    return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, _notes([before, after]))
+    shown = _metrics(after[0], [before[1], after[1]], metrics)
+    notes = [*_notes([before, after]), *machine_or_protocol(before, after, shown)]
+    return Compared(before[0].run_id, after[0].run_id, comparisons, *one_side, notes)
 
 
 def compare_with_history(history: Sequence[Run], after: Run, metrics: Sequence[str] | None = None) -> Compared:

@@ -23,7 +23,7 @@ from flightpath.errors import FlightpathError, UsageError
 from results.dashboard import views
 from results.pages import templating
 from results.pages.html_report import render_html
-from results.records import CellResult
+from results.records import CellResult, RunRecord
 from results.store.lab_checks import has_checks
 from results.store.store import Store
 
@@ -45,8 +45,8 @@ _HEADERS = {
 }
 _STATIC = {"page.css": "text/css", "tables.js": "text/javascript", "live.js": "text/javascript"}
 
-Draw = Callable[[str, Sequence[CellResult], Path], list[Path]]
-"""Function that draws a scenario's figures into a folder (`results.commands.scenarios.drawn_if_possible`)."""
+Draw = Callable[[RunRecord, Sequence[CellResult], Path], list[Path]]
+"""Function that draws a run's figures into a folder (`results.commands.scenarios.drawn_if_possible`)."""
 
 
 def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool = False) -> Starlette:
@@ -127,7 +127,7 @@ def _report(store: Store, run: str, draw: Draw, answer: views.Answer) -> str:
     record = store.run(run)
     cells = store.cells(record.run_id)
     with tempfile.TemporaryDirectory(prefix="flightpath-report-") as folder:
-        figures = draw(record.scenario, cells, Path(folder))
+        figures = draw(record, cells, Path(folder))
         return render_html(store, record.run_id, figures, answer=answer(record.scenario, cells))
 
 

@@ -11,7 +11,7 @@ from execution.placement import EXECUTORS, PlacementRequest
 from experiments.parameters import LIST, Axis, Factor, PlanRequest, Setting, option_name
 from experiments.plan import restrictions
 from experiments.scenario import Scenario
-from flightpath.clock import Clock
+from flightpath.clock import Clock, clock_here
 from flightpath.command_line import ListOption
 from flightpath.errors import UsageError
 from results.store.location import StoreLocation, add_store_options, store_location
@@ -49,6 +49,7 @@ class CommandRequest:
         placement: where, and by which clock.
         store: where results are kept.
         resume: the run to continue; its plan takes the place of `plan`.
+        both_clocks: measure on the virtual clock and on the real one, and compare.
         dry_run: print the plan, and measure nothing.
         as_object: print the result as one JSON object.
     """
@@ -57,6 +58,7 @@ class CommandRequest:
     placement: PlacementRequest
     store: StoreLocation
     resume: ResumeRequest | None = None
+    both_clocks: bool = False
     dry_run: bool = False
     as_object: bool = False
 
@@ -70,7 +72,7 @@ def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentP
         epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
         "130 interrupted",
     )
-    _add_plan_options(parser)
+    _add_plan_options(parser, scenario)
     _add_resume_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
@@ -80,7 +82,11 @@ def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentP
     _add_placement_options(parser)
     own = parser.add_argument_group(f"{scenario.name} options")
     for parameter in _parameters(scenario):
-        _add_parameter(own, parameter)
+        try:
+            _add_parameter(own, parameter)
+        except argparse.ArgumentError as error:  # only an experiment file can have such a parameter
+            message = f"{scenario.name}: its parameter {parameter.option} has the name of an option of every run"
+            raise UsageError(message, "give it another name") from error
     return parser
 
 
@@ -91,6 +97,8 @@ def request_of(scenario: Scenario, options: argparse.Namespace) -> CommandReques
         UsageError: a value makes no sense.
     """
     resume = ResumeRequest(options.resume, options.on_this_machine, options.load_algorithms) if options.resume else None
+    if options.both_clocks:
+        _refuse_beside_both_clocks(options)
     return CommandRequest(
         _plan_request(scenario, options),
         PlacementRequest(
@@ -105,9 +113,20 @@ def request_of(scenario: Scenario, options: argparse.Namespace) -> CommandReques
         ),
         store_location(options),
         resume,
+        options.both_clocks,
         options.dry_run,
         options.json,
     )
+
+
+def _refuse_beside_both_clocks(options: argparse.Namespace) -> None:
+    unset = {"clock": AUTO, "scale": AUTO, "machine": None, "cluster": None, "resume": None, "json": False}
+    for name, value in unset.items():
+        if getattr(options, name) != value:
+            hint = "compare the two runs with: flightpath results compare RUN RUN --json" if name == "json" else ""
+            raise UsageError(f"--{name}: --both-clocks measures on this machine, twice and anew", hint)
+    if clock_here() is Clock.VIRTUAL:
+        raise UsageError("--both-clocks: the clock is virtual here", "run it outside of the virtual-time kernel")
 
 
 def request_from(scenario: Scenario, words: Sequence[str]) -> CommandRequest:
@@ -147,7 +166,7 @@ def _scale(text: str) -> float | None:
     return factor
 
 
-def _add_plan_options(parser: argparse.ArgumentParser) -> None:
+def _add_plan_options(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
     form.add_argument("--full", dest="form", action="store_const", const="full", help="the form of the paper's size")
@@ -156,9 +175,9 @@ def _add_plan_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed",
         type=int,
-        default=1,
+        default=scenario.seed,
         metavar="N",
-        help="for the order of the cells; in virtual time for all random numbers (default 1)",
+        help="for the order of the cells; in virtual time for all random numbers (default %(default)s)",
     )
     parser.add_argument(
         "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
@@ -207,6 +226,12 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
         default=AUTO,
         help="virtual: a clock on which computing takes no time, so that every machine gives the same figures; auto "
         "(default): virtual, but real where the question is one of processors, or the virtual-time kernel is missing",
+    )
+    group.add_argument(
+        "--both-clocks",
+        action="store_true",
+        help="measure on the virtual clock, then on the real one, as two runs, and say of each cell what the network "
+        "carries, what programs reach if computing takes no time, what they reach here, and what limits them",
     )
     group.add_argument(
         "--scale",

@@ -7,6 +7,7 @@ import platform
 import resource
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,16 +20,18 @@ from experiments import fidelity
 from experiments.claims import check_claims
 from experiments.plan import Plan
 from experiments.scenario import Scenario
+from flightpath.clock import Clock
 from flightpath.command_line import exit_code_of
 from flightpath.completion import parse
 from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
 from flightpath.processes import in_user_namespace
 from flightpath.units import counted
+from results.comparison.compare import compare_runs
 from results.exchange.progress import report_progress
 from results.figures.drawing import draw_if_writable
 from results.pages.json_output import print_json, run_json
-from results.pages.terminal import print_answer, print_claims, print_summary
+from results.pages.terminal import print_answer, print_claims, print_compared, print_summary
 from results.records import CellResult, RunStatus, Verdict
 from results.store.run_store import RunStore, recover
 from results.store.store import Store
@@ -42,8 +45,13 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str |
 
     Options, the machine and the results folder are checked before anything starts. Then the run moves into a sandbox.
     """
-    options = parse(parser_of(scenario, prog), arguments)
-    sys.exit(exit_code_of(lambda: _run(scenario, request_of(scenario, options))))
+
+    def run() -> int:
+        options = parse(parser_of(scenario, prog), arguments)
+        request = request_of(scenario, options)
+        return _run_on_both_clocks(scenario, request) if request.both_clocks else _run(scenario, request)
+
+    sys.exit(exit_code_of(run))
 
 
 def requested_plan(scenario: Scenario, request: CommandRequest) -> Plan:
@@ -65,7 +73,48 @@ def _run(scenario: Scenario, request: CommandRequest) -> int:
     wanted = RunRequest(scenario, plan, request.placement)
     if request.dry_run:
         return _dry_run(wanted)
-    execution = _prepared(wanted)
+    return _carry_out(_prepared(wanted), resumed, request)
+
+
+def _run_on_both_clocks(scenario: Scenario, request: CommandRequest) -> int:
+    """Measures a plan in virtual time and on this machine's clock, as two runs, and says what differs and why."""
+    virtual, real = executions = [_on_clock(scenario, request, clock) for clock in (Clock.VIRTUAL, Clock.REAL)]
+    if virtual.plan.axes != real.plan.axes:
+        raise UsageError("--both-clocks: one of the clocks lacks a congestion control", "leave it out with --only")
+    if request.dry_run:
+        return max(_print_plan(scenario, execution.plan) for execution in executions)
+    runs = []
+    for execution in executions:
+        code = _carry_out(execution, None, request)
+        is_too_slow = code == UntrustworthyResult.exit_code and execution is real  # which is an answer here
+        if code and not is_too_slow:
+            return code
+        store = Store.open(request.store, create=False)
+        record = store.latest(scenario.name)
+        assert record is not None, "a run that has ended is in its store"
+        runs.append((record, store.cells(record.run_id, series=False)))
+    before, after = runs
+    print_compared(Console(), compare_runs(before, after))
+    return 0
+
+
+def _on_clock(scenario: Scenario, request: CommandRequest, clock: Clock) -> Execution:
+    """Returns the execution on one of both clocks, at full size: each result counts as it is.
+
+    Raises:
+        MissingCapability: the experiment needs the other clock, or this machine has not this one.
+    """
+    jobs = request.placement.jobs if clock is Clock.VIRTUAL else None
+    where = replace(request.placement, clock=clock, scale=1.0, jobs=jobs)
+    wanted = RunRequest(scenario, with_placement(scenario, scenario.plan(request.plan), where), where)
+    try:
+        return _prepared(wanted)
+    except MissingCapability as error:
+        message = f"--both-clocks: nothing can be measured on the {clock} clock: {error.args[0]}"
+        raise MissingCapability(message, error.hint) from error
+
+
+def _carry_out(execution: Execution, resumed: str | None, request: CommandRequest) -> int:
     recover(request.store)
     store = RunStore.open(request.store)
     try:

@@ -89,7 +89,7 @@ class Daemon:
             self._process.send_signal(self.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout_s)
-        _kill({*members, *family(self.pid)})
+        kill_all({*members, *family(self.pid)})
         self._process.wait()
 
     def cpu_seconds(self) -> float:
@@ -193,7 +193,7 @@ class DaemonService(Daemon, ABC):
         return [*self._privileges.prefix(private_ipc=private_ipc), *over_mptcp(self._mptcp), *command]
 
 
-def _kill(processes: Iterable[Process]) -> None:
+def kill_all(processes: Iterable[Process]) -> None:
     """Kills processes that still run, and waits until they are gone and their ports free."""
     alive = [process for process in processes if process.is_alive()]
     for process in alive:

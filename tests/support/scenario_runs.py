@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from experiments import catalogue
+from experiments.scenario import Scenario
 from flightpath.clock import Clock, clock_here
 from results.figures import style  # noqa: F401 (a run loads it for its figures)
 from results.pages.json_output import run_json
@@ -32,16 +33,17 @@ ONE_CELL = {
 """The least that each can be asked for. `mptcp_load` has a test of its own (test_mptcp_load.py)."""
 
 
-def measured_cells(scenario: str, folder: Path, *words: str) -> list[dict[str, Any]]:
-    """The cells of a run, as `--json` prints them; their metrics are in the vocabulary. The store is in the folder.
+def measured_cells(scenario: str | Scenario, folder: Path, *words: str) -> list[dict[str, Any]]:
+    """The cells of a run, as `--json` prints them. Metrics of our scenarios are known ones. The store is in the folder.
 
     The run is a child of this process, so that the runs of a file load Python's packages once.
     """
     options = ["--results", str(folder), "--repeat", "1", "--machine", "here", *words]
     with pytest.raises(SystemExit) as ended:
-        runner.main(catalogue.find(scenario), options)
+        runner.main(catalogue.find(scenario) if isinstance(scenario, str) else scenario, options)
     # 4: this machine was busy with something else, which virtual time does not notice.
     assert ended.value.code in ((0,) if clock_here() is Clock.VIRTUAL else (0, 4)), "see the run's output"
     store = Store.open(folder)
-    assert not any(unknown_metrics(cell.measurement.metrics) for cell in store.cells("latest"))
+    if isinstance(scenario, str):
+        assert not any(unknown_metrics(cell.measurement.metrics) for cell in store.cells("latest"))
     return run_json(store, "latest")["cells"]

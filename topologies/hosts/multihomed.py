@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from ipaddress import IPv4Interface, IPv6Interface, ip_address, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,23 @@ class Endpoint:
     flags: tuple[str, ...] = ("signal",)
 
 
+@dataclass(frozen=True)
+class Route:
+    """A static route of a host over one of its interfaces.
+
+    Attributes:
+        network: destination with its prefix length.
+        gateway: next router's address.
+        port: number of the interface.
+        metric: of several routes to a network, connections without a source address take the one with the least.
+    """
+
+    network: str
+    gateway: str
+    port: int
+    metric: int = 1
+
+
 class MultihomedHost(LazyShellNode, Host):
     """A Mininet host with any number of interfaces and addresses.
 
@@ -58,6 +75,8 @@ class MultihomedHost(LazyShellNode, Host):
         receive_buffer_bytes: fixed receive buffer of each connection, as with SO_RCVBUF (socket(7)); the window is
             about as large. None lets the kernel size it.
         sysctls: additional settings of the host's network namespace.
+        routes: to networks behind routers; packets from an interface's address use those of that interface.
+        forwards: it is a router.
         segment_early: segment TCP's data before it leaves the host. This is slow, but the user datapath of Open vSwitch
             3.1 segments GSO packets as if TCP had no options: with MPTCP's options the packets exceed the MTU, and the
             next switch drops them.
@@ -74,6 +93,8 @@ class MultihomedHost(LazyShellNode, Host):
         congestion_control: str | None = None,
         receive_buffer_bytes: int | None = None,
         sysctls: Mapping[str, str | int] | None = None,
+        routes: Sequence[Route] = (),
+        forwards: bool = False,
         segment_early: bool = False,
         **params: Any,
     ) -> None:
@@ -82,7 +103,10 @@ class MultihomedHost(LazyShellNode, Host):
         self.subflows = subflows
         self.accepted_addresses = accepted_addresses
         self.congestion_control = congestion_control
-        self.sysctls = {**_SYSCTLS, **(sysctls or {}), **_fixed_buffers(receive_buffer_bytes)}
+        self.routes = tuple(routes)
+        self.forwards = forwards
+        forwarding = _FORWARDING if forwards else {}
+        self.sysctls = {**_SYSCTLS, **forwarding, **(sysctls or {}), **_fixed_buffers(receive_buffer_bytes)}
         self.segment_early = segment_early
         super().__init__(name, **{**params, "ip": None})
 
@@ -102,6 +126,21 @@ class MultihomedHost(LazyShellNode, Host):
     def address(self, port: int = 0) -> str:
         """Returns the first address of an interface, without its prefix length."""
         return str(self.addresses[port][0].ip)
+
+    def next_hop(self, target: str, port: int | None = None) -> tuple[int, str] | None:
+        """Returns the port and the address to which this host sends what is for an address; None: it has no route.
+
+        Args:
+            target: an address without its prefix length.
+            port: of the interface from whose address it is sent, which is preferred.
+        """
+        address = ip_address(target)
+        for number in sorted(self.addresses, key=lambda number: number != port):
+            if any(address in interface.network for interface in self.addresses[number]):
+                return number, target
+        fitting = [route for route in self.routes if address in ip_network(route.network)]
+        best = min(fitting, key=lambda route: (port is not None and route.port != port, route.metric), default=None)
+        return (best.port, best.gateway) if best else None
 
     @override
     def config(self, **params: Any) -> dict[str, Any]:
@@ -133,12 +172,22 @@ class MultihomedHost(LazyShellNode, Host):
                 f"route replace {route}",
                 f"route replace {route} table {table}",
             ]
+        lines += self._gateway_routes(congestion)
         lines += self._rules(4)
         lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
         lines += [
             f"mptcp endpoint add {endpoint.address} dev {self._device_of(endpoint.address)} {' '.join(endpoint.flags)}"
             for endpoint in self.endpoints
         ]
+        return lines
+
+    def _gateway_routes(self, congestion: str) -> list[str]:
+        lines = []
+        for route in self.routes:
+            device, version = self.intfs[route.port].name, ip_network(route.network).version
+            via = f"route replace {route.network} via {route.gateway} dev {device} metric {route.metric}{congestion}"
+            tables = [table for name, it, table in self._tables() if (name, it.version) == (device, version)]
+            lines += [via, *(f"{via} table {table}" for table in tables)]
         return lines
 
     def _rules(self, version: int) -> list[str]:
@@ -178,6 +227,9 @@ _SYSCTLS: Mapping[str, str | int] = {
     "net.ipv4.tcp_max_syn_backlog": 8192,
     "net.ipv4.ip_local_port_range": "10000 65000",
 }
+
+
+_FORWARDING: Mapping[str, str | int] = {"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1}
 
 
 def plane_addresses(plane: int, number: int) -> tuple[str, str]:

@@ -128,11 +128,19 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
 
 def check(events: Iterable[LinkEvent], topology: Topo) -> None:
     """Raises the UsageError that `schedule` would raise, without starting the network."""
-    infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
-    ends = [(_planned_end(info, 1), _planned_end(info, 2)) for info in infos]
+    infos = _infos(topology)
     specs = [(info, info.get("spec") or LinkSpec()) for info in infos]
     links = [DryRunLink(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
-    _dry_run(events, ends, links)
+    _dry_run(events, planned_ends(topology), links)
+
+
+def planned_ends(topology: Topo) -> list[Ends]:
+    """Returns the ends of a topology's links as `ends_of` does when they are made."""
+    return [(_planned_end(info, 1), _planned_end(info, 2)) for info in _infos(topology)]
+
+
+def _infos(topology: Topo) -> list[Mapping[str, Any]]:
+    return [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
 
 
 def _planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Host
 from mininet.topo import Topo
@@ -111,13 +112,13 @@ class Testbed:
     def calibrate(self) -> Calibration:
         """Measures each link separately and pings over paths; then resets the links' lateness statistics.
 
-        The paths form a ring: they lead from each host to the next, over every interface that both have. So they cross
-        every link of every host, and there are only as many paths as interfaces.
+        The paths form a ring of all hosts but routers: they lead from each to the next, over every interface that both
+        have. So they cross every link of every host, and there are only as many paths as interfaces.
 
         Raises:
             MeasurementFailed: a link or a path does not carry packets.
         """
-        hosts = self.net.hosts
+        hosts = [host for host in self.net.hosts if not host.forwards]
         ring = zip(hosts, hosts[1:] + hosts[:1], strict=True) if len(hosts) > 2 else [tuple(hosts)]
         pairs = [pair for pair in ring if len(pair) == 2]
         paths = [self._calibrate_path(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
@@ -189,20 +190,31 @@ class Testbed:
 def _specs_between(network: Mininet, source: Host, target: Host, port: int) -> list[LinkSpec]:
     """Returns the specifications, each in its direction, of the links between two hosts' interfaces of one number.
 
-    The switches must follow the controller's rules.
+    The switches must follow the controller's rules, and hosts and routers their own routes.
     """
     description = describe(network)
     switches = {switch.name: switch for switch in description.switches}
-    destination = next(it for it in description.interfaces if it.name == target.intfs[port].name) if switches else None
-    here, specs = source.intfs[port], []
-    for _ in range(len(network.links)):
-        link = here.link
-        spec, there = (link.a_to_b, link.intf2) if here is link.intf1 else (link.b_to_a, link.intf1)
+    owners = {address: interface for interface in description.interfaces for address in interface.addresses}
+    address = target.address(port)
+    specs: list[LinkSpec] = []
+    hop, node = source.next_hop(address, port), source
+    while hop is not None and len(specs) <= len(network.links):
+        out_port, gateway = hop
+        spec, there = _across(node.intfs[out_port])
         specs.append(spec)
         if there.node is target:
             return specs
-        ports = output_ports(description, switches[there.node.name]) if there.node.name in switches else {}
-        if destination not in ports:
-            break
-        here = there.node.intfs[ports[destination]]
+        node = there.node
+        if node.name not in switches:
+            hop = node.next_hop(address)
+            continue
+        ports = output_ports(description, switches[node.name])
+        owner = owners.get(gateway)
+        hop = (ports[owner], gateway) if owner is not None and owner in ports else None
     raise FlightpathError(f"there is no path from {source.name} to {target.name} on interface {port}")
+
+
+def _across(interface: Intf) -> tuple[LinkSpec, Intf]:
+    """Returns the specification of an interface's link in its direction, and the other end."""
+    link = interface.link
+    return (link.a_to_b, link.intf2) if interface is link.intf1 else (link.b_to_a, link.intf1)

@@ -58,6 +58,35 @@ def test_repetitions_and_seeds_differ(tmp_path):
     assert first.measurement != other.measurement
 
 
+def test_both_clocks_are_measured_and_what_limits_a_program_is_said(tmp_path):
+    file = tmp_path / "spin.toml"
+    file.write_text(
+        """
+        [network]
+        hosts = ["h1", "h2"]
+        links = ["h1-h2 bandwidth=10Mbit"]
+        [[run]]
+        name = "spin"
+        host = "h1"
+        command = ["python3", "-c", "sum(range(20_000_000))"]
+        [[measure]]
+        name = "run_time"
+        run = "spin"
+        time = "took"
+        """
+    )
+    words = ("run", str(file), "--both-clocks", "--repeat", "1", "--results", str(tmp_path / "runs"))
+    done = subprocess.run([sys.executable, "-m", "flightpath.cli", *words], capture_output=True, text=True, cwd=PROJECT)
+    assert done.returncode == 0, done.stderr
+    store = Store.open(tmp_path / "runs")
+    cells = {record.clock: store.cells(record.run_id)[0] for record in store.runs()}
+    virtual, real = cells[Clock.VIRTUAL], cells[Clock.REAL]
+    assert virtual.measurement.metrics["run_time"].value < 0.2 < real.measurement.metrics["run_time"].value
+    assert real.measurement.metrics["cpu_spin"].value > 0
+    assert virtual.certificate.found["path_bps"] == 10e6
+    assert "run_time: the protocol reaches" in done.stdout and "`spin`" in done.stdout
+
+
 def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept(tmp_path):
     file = tmp_path / "tcp_loss.py"
     blocks = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```python\n")[1:]

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from experiments.files import network
+from experiments.files.tables import Network
 from tests.support.steering_tools import download, serving
 from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
@@ -16,6 +18,15 @@ from topologies.testbed.testbed import Testbed
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 12_000_000
+ROUTED = network.topology(
+    Network(
+        hosts=("h1", "h2", "h3"),
+        routers=("r1", "r2", "r3"),
+        switches=("s1", "s2"),
+        links=("h1-s1", "s1-s2", "s2-r1", "s1-r2", "r1-r3", "r2-r3", "r3-h2", "r1-h3", "h1-r3"),
+    )
+)
+"""Two routers in one switched segment, a ring of routers, and a host with two interfaces."""
 PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
 
 
@@ -45,8 +56,12 @@ def carried(testbed: Testbed) -> list[int]:
         MultipathPair(paths=2, switched=True),
         Fabric(),
         Fabric(edges=3, hosts=1, cores=2, multihomed=False),
+        ROUTED,
     ],
-    ids=["dtn_pair", "dtn_pair_direct", "multipath_pair", "multipath_pair_switched", "fabric", "fabric_single_homed"],
+    ids=[
+        *("dtn_pair", "dtn_pair_direct", "multipath_pair", "multipath_pair_switched"),
+        *("fabric", "fabric_single_homed", "routed"),
+    ],
 )
 def test_every_pair_reaches_each_other_on_each_path(topology):
     with Testbed(topology) as testbed:

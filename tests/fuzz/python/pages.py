@@ -32,4 +32,4 @@ def read(data: bytes) -> None:
             assert all(run_id in listed for run_id in own)
             if sum(data) % _DRAWN == 0 and foreign:
                 cells = store.cells(foreign[0])
-                drawn_if_possible(store.run(foreign[0]).scenario, cells, file.parent)
+                drawn_if_possible(store.run(foreign[0]), cells, file.parent)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from experiments import catalogue
+from experiments.scenario import Scenario
 from flightpath import cli
 from flightpath.command_line import ListOption
 from flightpath.project import PROJECT
@@ -20,6 +21,7 @@ reference = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(reference)
 
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
+TEMPLATE = PROJECT / "experiments/files/template.toml"
 MODULES = {command.module.removesuffix(".__main__"): name for name, command in cli.COMMANDS.items()}
 
 
@@ -51,13 +53,19 @@ def unknown(words: list[str]) -> list[str]:
         return [name]
     names = [word for (word,) in reference.subcommands(name)]
     is_scenario = name == "run" and rest and not rest[0].startswith("-")
-    if (is_scenario and catalogue.find(rest[0]) is None) or (names and name != "preflight" and rest[0] not in names):
+    scenario = _scenario(rest[0]) if is_scenario else None
+    if (is_scenario and scenario is None) or (names and name != "preflight" and rest[0] not in names):
         return [rest[0]]
     behind = [name, rest[0]] if rest and rest[0] in names else [name]
-    parser = parser_of(catalogue.find(rest[0])) if is_scenario else reference.parser_behind(behind)
+    parser = parser_of(scenario) if scenario else reference.parser_behind(behind)
     own = rest[: rest.index("--")] if "--" in rest else rest
     options = [word.partition("=")[0] for word in own if re.match("--?[a-z]", word)]
     return [option for option in options if option not in parser._option_string_actions]
+
+
+def _scenario(name: str) -> Scenario | None:
+    """The scenario with a name; that of the template for an experiment file, such as the documents make of it."""
+    return catalogue.load(TEMPLATE) if name.endswith(".toml") else catalogue.find(name)
 
 
 def as_flightpath(words: list[str]) -> list[str] | None:

@@ -8,10 +8,10 @@ from mininet.node import CPULimitedHost, OVSSwitch
 from mininet.topo import LinearTopo, Topo
 
 from flightpath.errors import UsageError
-from python_api.topology import prepared
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.mininet import catalogue
+from topologies.mininet.user_topology import prepared
 
 
 class Triangle(Topo):

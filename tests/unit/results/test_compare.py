@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from results.__main__ import main
+from results.comparison.clocks import machine_or_protocol
 from results.comparison.compare import Change, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import trends
@@ -55,10 +56,57 @@ VIRTUAL = {**PLAN, "settings": {"threads": 4000, "clock": "virtual"}}
 
 def test_runs_of_different_clocks_are_compared_with_a_warning(store):
     real, virtual = kept(store, like_the_paper()), kept(store, like_the_paper(), plan=VIRTUAL)
-    (note,) = compare_runs(real, virtual).notes
+    note, *sentences = compare_runs(real, virtual).notes
+    assert sentences and all("the protocol reaches" in sentence for sentence in sentences)
     assert note.startswith(f"{virtual[0].run_id} was measured in virtual time")
     assert not compare_runs(virtual, virtual).notes
     assert any(each.name == "settings.clock" for each in differences([real, virtual]))
+
+
+@pytest.mark.parametrize(
+    ("here", "cpu", "idle", "end"),
+    [
+        (0.31e9, 100.0, 50.0, "here 0.31 Gbit/s: `client` has no more processor time (100 % of one core)."),
+        (4.75e9, 80.0, 50.0, "here it reaches the same, 4.75 Gbit/s, and `client` uses 80 % of a core."),
+        (
+            0.31e9,
+            60.0,
+            4.0,
+            "here 0.31 Gbit/s: the machine's processors are full (4 % idle; `client` uses 60 % of a core).",
+        ),
+        (
+            0.31e9,
+            3.0,
+            90.0,
+            "no processor is full (90 % of the machine is idle; the emulator of link l uses 12 % of a core).",
+        ),
+    ],
+)
+def test_the_process_that_limits_a_protocol_on_this_machine_is_named(here, cpu, idle, end):
+    links = {"l": {"a_to_b": {"cpu_percent": 12.0}, "b_to_a": {"cpu_percent": None}}}
+    rates = (
+        {"goodput": Metric(4.8e9, "bit/s")},
+        {
+            "goodput": Metric(here, "bit/s"),
+            "cpu_client": Metric(cpu, "%"),
+            "cpu_total": Metric(150.0, "%"),
+            "idle_cpu": Metric(idle, "%"),
+        },
+    )
+    virtual, real = (
+        [CellResult(Cell({"size": 1}), Measurement(metrics), Certificate(verdict, found={"clock": clock, **found}))]
+        for metrics, clock, verdict, found in (
+            (rates[0], "virtual", Verdict.FAITHFUL, {"path_bps": 4.9e9}),
+            (rates[1], "real", Verdict.FAITHFUL, {"links_during_load": links}),
+        )
+    )
+    records = [RunRecord("r", "s", {"clock": clock}, (), {}, NOW, NOW, RunStatus.DONE) for clock in ("virtual", "real")]
+    (sentence,) = machine_or_protocol((records[1], real), (records[0], virtual), ["goodput", "gone"])
+    assert sentence.startswith(
+        "size=1: goodput: the path carries 4.9 Gbit/s with all headers; the protocol reaches 4.8 Gbit/s"
+    )
+    assert sentence.endswith(end)
+    assert not machine_or_protocol((records[0], virtual), (records[0], virtual), ["goodput"])
 
 
 def test_a_chart_of_the_history_has_a_line_for_each_plan(store):

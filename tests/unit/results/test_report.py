@@ -95,7 +95,7 @@ def test_plot_uses_the_scenarios_own_figures(store, capsys, monkeypatch, tmp_pat
         return Figure()
 
     made_up = types.SimpleNamespace(summary="", figures={"made_up": draw})
-    catalogue = types.SimpleNamespace(find=lambda name: made_up if name == "made_up" else None)
+    catalogue = types.SimpleNamespace(of_plan=lambda name, settings: made_up if name == "made_up" else None)
     monkeypatch.setattr("results.commands.scenarios.contributions", lambda group: {"test": catalogue})
     run_id = store.begin_run("made_up", {}, {}, "x")
     store.record(run_id, like_the_paper(1, LOADS)[0], 0)
@@ -111,7 +111,7 @@ def test_a_figure_that_fails_is_named_and_the_others_are_drawn(store, run_id, ca
         raise ValueError("\x1b[2J")
 
     made_up = types.SimpleNamespace(summary="", figures={"broken": fail, "drawn": lambda cells: Figure()})
-    monkeypatch.setattr("results.commands.scenarios.scenario_named", lambda name: made_up)
+    monkeypatch.setattr("results.commands.scenarios.scenario_named", lambda *_: made_up)
     assert command(store, *words) == 0
     captured = capsys.readouterr()
     assert "the figure broken cannot be drawn" in captured.err and "\x1b" not in captured.err
@@ -153,7 +153,7 @@ def test_report_is_one_page_that_tells_all_of_the_run_and_needs_no_other(store, 
         for name, metric in cell.measurement.metrics.items():
             assert f'data-value="{metric.value!r}"' in text, f"{cell.cell.label}: {name}"
     for words in (
-        html.escape(question_of("mptcp_load")),
+        html.escape(question_of(store.run(run_id))),
         "degraded: busy &lt;script&gt;",
         "reproduced",
         "python -m x --only &#39;a b&#39;",

@@ -1,0 +1,1 @@
+"""Experiment files: a TOML file that is a scenario."""

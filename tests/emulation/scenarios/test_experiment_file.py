@@ -1,0 +1,122 @@
+"""Experiment files are measured: hosts, routers and switches, programs in their order, and every kind of measure."""
+
+import re
+
+import pytest
+
+from experiments import catalogue
+from flightpath.project import PROJECT
+from results.store.store import Store
+from tests.support.scenario_runs import measured_cells
+
+pytestmark = pytest.mark.virtual
+
+EVERY_MEASURE = r"""
+[network]
+hosts = ["h1", "h2"]
+switches = ["s1"]
+routers = ["r1"]
+links = ["h1-r1 bandwidth=8Mbit delay=20ms / bandwidth=4Mbit", "r1-s1", "s1-h2"]
+congestion_control = "reno"
+
+[[run]]
+name = "server"
+host = "h2"
+command = ["python3", "{folder}/receive.py"]
+after = "early ended"
+ready = { port = 7000 }
+
+[[run]]
+name = "early"
+host = "r1"
+command = ["sleep", "0.5"]
+
+[[run]]
+name = "client"
+host = "h1"
+command = "python3 {folder}/send.py {h2-eth0}; echo '{{parts}}: 7' >&2"
+after = "server ready"
+
+[[measure]]
+name = "sum_of_parts"
+unit = "1"
+run = "client"
+json = "parts.*.n"
+pick = "sum"
+
+[[measure]]
+name = "said"
+unit = "1"
+run = "client"
+in = "stderr"
+pattern = '\{parts\}: (\d)'
+
+[[measure]]
+name = "began"
+run = "client"
+time = "started"
+
+[[measure]]
+name = "arrival"
+file = "received"
+
+[[measure]]
+name = "bytes_there"
+unit = "B"
+link = "h1->r1"
+counter = "bytes"
+
+[[measure]]
+name = "opened"
+unit = "1"
+host = "h1"
+counter = "TcpActiveOpens"
+
+[[measure]]
+name = "rtt"
+host = "h1"
+socket = "rtt"
+port = 7000
+pick = "max"
+"""
+
+RECEIVE = """
+import socket
+connection, _ = socket.create_server(("", 7000)).accept()
+with open("received", "wb") as file:
+    while data := connection.recv(65536):
+        file.write(data)
+"""
+SEND = """
+import json, socket, sys
+with socket.create_connection((sys.argv[1], 7000)) as connection:
+    connection.sendall(bytes(1_000_000))
+    connection.shutdown(socket.SHUT_WR)
+    connection.recv(1)
+print(json.dumps({"parts": [{"n": 1}, {"n": 4}]}))
+"""
+
+
+def test_every_kind_of_measure_yields_a_number(tmp_path):
+    file = tmp_path / "every.toml"
+    file.write_text(EVERY_MEASURE, encoding="utf-8")
+    for name, program in (("receive", RECEIVE), ("send", SEND)):
+        (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
+    (cell,) = measured_cells(catalogue.load(file), tmp_path / "runs")
+    metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
+    assert cell["verdict"] == "faithful", cell
+    assert metrics["sum_of_parts"] == 5 and metrics["opened"] == 1 and metrics["said"] == 7
+    assert 0.5 <= metrics["began"] < 0.8
+    assert 1.0 < metrics["arrival"] - metrics["began"] < 1.4  # 1 MB at 8 Mbit/s
+    assert 1.0e6 < metrics["bytes_there"] < 1.2e6
+    assert 40 <= metrics["rtt"] < 1100
+
+
+def test_the_example_of_the_document_is_judged_both_ways(tmp_path):
+    document = (PROJECT / "docs/experiment-files.md").read_text(encoding="utf-8")
+    file = tmp_path / "outage.toml"
+    file.write_text(re.search(r"```toml\n(.*?)```", document, re.DOTALL)[1], encoding="utf-8")
+    cells = measured_cells(catalogue.load(file), tmp_path / "runs", "--repeat", "2")
+    assert [cell["verdict"] for cell in cells] == ["faithful"] * 4
+    claims = Store.open(tmp_path / "runs").claims("latest")
+    assert [str(claim.verdict) for claim in claims] == ["reproduced", "not reproduced"], claims
