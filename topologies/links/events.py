@@ -129,13 +129,14 @@ def schedule(events: Iterable[LinkEvent], links: Sequence[EmulatedLink], start_n
 def check(events: Iterable[LinkEvent], topology: Topo) -> None:
     """Raises the UsageError that `schedule` would raise, without starting the network."""
     infos = [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
-    ends = [(_planned_end(info, 1), _planned_end(info, 2)) for info in infos]
+    ends = [(planned_end(info, 1), planned_end(info, 2)) for info in infos]
     specs = [(info, info.get("spec") or LinkSpec()) for info in infos]
     links = [DryRunLink(info.get("a_to_b") or spec, info.get("b_to_a") or spec) for info, spec in specs]
     _dry_run(events, ends, links)
 
 
-def _planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:
+def planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:
+    """Returns the names of the node and the interface at an end of a topology's link, 1 or 2."""
     node = info[f"node{number}"]
     return node, f"{node}-eth{info[f'port{number}']}"
 

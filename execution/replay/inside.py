@@ -1,0 +1,200 @@
+"""What a replay runs in a copy of a cell's kernel, in the namespace of the switches and links.
+
+    python -m execution.replay.inside NODES links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD|is EVENT BEGAN
+
+NODES is an object of JSON: for each node, a process in its namespace. `read` prints the counter of an event. `find`
+waits until it is above BEGAN, and prints the time on the kernel's clock, in ns.
+"""
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from execution.guest_side import CellRequest
+from execution.replay.stopped_cell import ROOT
+from execution.uml.uml import UmlGuest
+from experiments.plan import Plan
+from flightpath.calls import REQUEST
+from flightpath.command_line import exit_code_of
+from flightpath.commands import require, run
+from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
+from flightpath.units import format_rate, parse_probability
+from topologies.links import events, traffic_control
+from topologies.links.changes import DIRECTIONS, Direction, DryRunLink
+from topologies.links.events import LinkEvent
+from topologies.links.netem import stages_between
+from topologies.links.netem_counters import NO_LOSS, Reading
+from topologies.links.spec import LinkSpec
+from topologies.links.traffic_control import HTB, Stages
+
+_EVENTS = ("retransmission", "subflow joined", "link down", "link up", "packet", "queue h1-s1 > 90%")
+_QUEUE = re.compile(r"queue (?P<link>\S+) *> *(?P<share>\S+)")
+_NODE = re.compile(r"(\w+): +(.*)\n\1: +(.*)\n")
+_UP = 1  # IFF_UP of netdevice(7)
+
+
+class _Link(NamedTuple):
+    """A link of the cell's topology, with the interfaces between its ends."""
+
+    ends: events.Ends
+    specs: Mapping[Direction, LinkSpec]
+    names: Sequence[str]
+    stages: Mapping[Direction, Stages]
+
+    def name(self, way: Direction) -> str:
+        """Returns what a direction is called."""
+        (a, _), (b, _) = self.ends
+        return f"{a}->{b}" if way == "a_to_b" else f"{b}->{a}"
+
+
+class _Replay:
+    """The cell in whose copy this process runs.
+
+    Args:
+        nodes: a process in the namespace of each node.
+    """
+
+    def __init__(self, nodes: Mapping[str, str]) -> None:
+        assert UmlGuest.shared_in_guest is not None
+        request = CellRequest.model_validate_json((UmlGuest.shared_in_guest / REQUEST).read_bytes())
+        plan, self._nodes = Plan.from_json(request.plan), nodes
+        if plan.settings["emulator"] == "relay":
+            raise UsageError("links of the relay cannot be looked into", "their hosts can: h1 ss -tin")
+        topology = request.experiment().topology(plan.cells()[request.order], plan)
+        self._links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
+
+    def links(self) -> None:
+        """Prints the queue and the losses of each direction of each link."""
+        row = "{:14} {:>12} {:>22} {:>9} {:>9} {:>9}".format
+        print(row("link", "rate", "queue", "under way", "dropped", "lost"))
+        for link in self._links:
+            reading = Reading.take(link.names, [stages.gate for stages in link.stages.values()])
+            for way, stages in link.stages.items():
+                _, htb, _, netem = reading.parts(stages)
+                drops, spec = reading.direction(stages, NO_LOSS)["drops"], link.specs[way]
+                rate = format_rate(spec.bandwidth_bps) if spec.bandwidth_bps else "unlimited"
+                queue = f"{htb['backlog']} of {spec.queue_bytes} B"
+                print(row(link.name(way), rate, queue, netem["qlen"], drops["queue"] + drops["aqm"], drops["loss"]))
+
+    def set(self, *changes: str) -> None:
+        """Makes the last of several changes of links, those before it having been made."""
+        drys = [DryRunLink(link.specs["a_to_b"], link.specs["b_to_a"]) for link in self._links]
+        for change in changes:
+            event = LinkEvent.parse(f"0 {change}")
+            number, ways = events.find(event.link, [link.ends for link in self._links])
+            before = vars(drys[number]).copy()
+            event.apply(drys[number], ways)
+        link, after = self._links[number], vars(drys[number])
+        if event.carrier is not None:
+            state = "up" if event.carrier else "down"
+            run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in link.names))
+        lines: list[str] = []
+        for way in ways if event.changes else ():
+            kind = traffic_control.queue_kind(link.specs[way])
+            traffic_control.refuse_change(before[way], after[way], kind)
+            lines += traffic_control.change(link.stages[way], after[way], kind, None)
+        if event.black_hole is not None:
+            lines += [traffic_control.gate(link.stages[way], is_open=not event.black_hole) for way in ways]
+        run([require("tc"), "-batch", "-"], stdin="\n".join(lines))
+
+    def read(self, event: str) -> None:
+        """Prints the counter of an event, above which it has happened."""
+        print(0 if event.startswith("queue") else self._counter(event)())
+
+    def find(self, event: str, began: str, period_ns: str) -> None:
+        """Waits for an event, and prints when it was there."""
+        count = self._counter(event)
+        while count() <= int(began):
+            time.sleep(int(period_ns) / 1e9)
+        print(time.monotonic_ns())
+
+    def is_there(self, event: str, began: str) -> None:
+        """Prints whether an event has happened."""
+        print("yes" if self._counter(event)() > int(began) else "no")
+
+    def _counter(self, event: str) -> Callable[[], int]:
+        """Returns a function that counts an event, all over the network.
+
+        Raises:
+            UsageError: there is no such event.
+        """
+        hosts = [process for name, process in self._nodes.items() if name != ROOT]
+        match event.removeprefix("first ").removeprefix("next "):
+            case "retransmission":
+                return lambda: sum(_value(process, "snmp", "RetransSegs") for process in hosts)
+            case "subflow joined":
+                return lambda: sum(_value(process, "netstat", "MPJoinAckRx") for process in hosts)
+            case "packet":
+                return lambda: _received([*hosts, self._nodes[ROOT]])
+            case "link down":
+                return lambda: sum(not _is_up(link.names[0]) for link in self._links)
+            case "link up":
+                return lambda: sum(_is_up(link.names[0]) for link in self._links)
+        if (queue := _QUEUE.fullmatch(event)) is None:
+            raise UsageError(f"there is no event {event!r}", did_you_mean(event, _EVENTS))
+        number, ways = events.find(queue["link"], [link.ends for link in self._links])
+        link, share = self._links[number], parse_probability(queue["share"], "queue")
+        parts = [(link.stages[way].rate, share * link.specs[way].queue_bytes) for way in ways]
+        return lambda: sum(_backlog(name) > limit for name, limit in parts)
+
+
+def _link(info: Mapping[str, Any]) -> _Link:
+    a, b = ends = events.planned_end(info, 1), events.planned_end(info, 2)
+    spec = info.get("spec") or LinkSpec()
+    names, stages = stages_between(a[1], b[1])
+    return _Link(ends, {way: info.get(way) or spec for way in DIRECTIONS}, names, stages)
+
+
+def _value(process: str, file: str, name: str) -> int:
+    """Returns a counter of snmp or netstat in /proc/PID/net: a line of names is followed by one of values."""
+    for _, names, values in _NODE.findall(Path(f"/proc/{process}/net/{file}").read_text(encoding="ascii")):
+        if name in (columns := names.split()):
+            return int(values.split()[columns.index(name)])
+    return 0
+
+
+def _received(processes: Iterable[str]) -> int:
+    rows = (row for each in processes for row in _rows(each))
+    return sum(int(counters[1]) for name, *counters in rows if name != "lo:")
+
+
+def _rows(process: str) -> Iterator[list[str]]:
+    """Yields the interfaces of /proc/PID/net/dev, each with its counters."""
+    for line in Path(f"/proc/{process}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
+        yield line.replace(":", ": ").split()
+
+
+def _is_up(interface: str) -> bool:
+    return bool(int(Path(f"/sys/class/net/{interface}/flags").read_text(encoding="ascii"), 16) & _UP)
+
+
+def _backlog(interface: str) -> int:
+    qdiscs = json.loads(run([require("tc"), "-s", "-j", "qdisc", "show", "dev", interface]))
+    return next(int(qdisc["backlog"]) for qdisc in qdiscs if qdisc["handle"] == HTB)
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs a command, and returns the exit code."""
+    nodes, verb, *rest = words
+
+    def command() -> None:
+        replay = _Replay(json.loads(nodes))
+        commands: dict[str, Callable[..., None]] = {
+            "links": replay.links,
+            "set": replay.set,
+            "read": replay.read,
+            "find": replay.find,
+            "is": replay.is_there,
+        }
+        commands[verb](*rest)
+
+    return exit_code_of(command, describe="{}".format)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
