@@ -21,7 +21,7 @@ from experiments.plan import Plan
 from flightpath.calls import REQUEST
 from flightpath.command_line import exit_code_of
 from flightpath.commands import require, run
-from flightpath.errors import UsageError
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
 from flightpath.units import format_rate, parse_probability
 from topologies.links import events, traffic_control
@@ -39,9 +39,10 @@ _UP = 1  # IFF_UP of netdevice(7)
 
 
 class _Link(NamedTuple):
-    """A link of the cell's topology, with the interfaces between its ends."""
+    """A link of the cell's topology, with the interfaces between its ends; `now` knows of changes."""
 
     ends: events.Ends
+    now: DryRunLink
     specs: Mapping[Direction, LinkSpec]
     names: Sequence[str]
     stages: Mapping[Direction, Stages]
@@ -68,39 +69,47 @@ class _Replay:
         topology = request.experiment().topology(plan.cells()[request.order], plan)
         self._links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
 
-    def links(self) -> None:
-        """Prints the queue and the losses of each direction of each link."""
+    def links(self, *changes: str) -> None:
+        """Prints the queue and the losses of each direction of each link, after changes."""
+        for change in changes:
+            self._change(change)
         row = "{:14} {:>12} {:>22} {:>9} {:>9} {:>9}".format
         print(row("link", "rate", "queue", "under way", "dropped", "lost"))
         for link in self._links:
             reading = Reading.take(link.names, [stages.gate for stages in link.stages.values()])
             for way, stages in link.stages.items():
                 _, htb, _, netem = reading.parts(stages)
-                drops, spec = reading.direction(stages, NO_LOSS)["drops"], link.specs[way]
+                drops, spec = reading.direction(stages, NO_LOSS)["drops"], getattr(link.now, way)
                 rate = format_rate(spec.bandwidth_bps) if spec.bandwidth_bps else "unlimited"
                 queue = f"{htb['backlog']} of {spec.queue_bytes} B"
                 print(row(link.name(way), rate, queue, netem["qlen"], drops["queue"] + drops["aqm"], drops["loss"]))
 
     def set(self, *changes: str) -> None:
         """Makes the last of several changes of links, those before it having been made."""
-        drys = [DryRunLink(link.specs["a_to_b"], link.specs["b_to_a"]) for link in self._links]
-        for change in changes:
-            event = LinkEvent.parse(f"0 {change}")
-            number, ways = events.find(event.link, [link.ends for link in self._links])
-            before = vars(drys[number]).copy()
-            event.apply(drys[number], ways)
-        link, after = self._links[number], vars(drys[number])
+        for change in changes[:-1]:
+            self._change(change)
+        event, link, ways, before = self._change(changes[-1])
         if event.carrier is not None:
             state = "up" if event.carrier else "down"
             run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in link.names))
         lines: list[str] = []
         for way in ways if event.changes else ():
             kind = traffic_control.queue_kind(link.specs[way])
-            traffic_control.refuse_change(before[way], after[way], kind)
-            lines += traffic_control.change(link.stages[way], after[way], kind, None)
+            after: LinkSpec = getattr(link.now, way)
+            traffic_control.refuse_change(before[way], after, kind)
+            lines += traffic_control.change(link.stages[way], after, kind, None)
         if event.black_hole is not None:
             lines += [traffic_control.gate(link.stages[way], is_open=not event.black_hole) for way in ways]
         run([require("tc"), "-batch", "-"], stdin="\n".join(lines))
+
+    def _change(self, text: str) -> tuple[LinkEvent, _Link, Sequence[Direction], Mapping[str, LinkSpec]]:
+        """Makes a change in what is known of a link; returns it, its link and directions, and what they were."""
+        event = LinkEvent.parse(f"0 {text}")
+        number, ways = events.find(event.link, [link.ends for link in self._links])
+        link = self._links[number]
+        before = {way: getattr(link.now, way) for way in DIRECTIONS}
+        event.apply(link.now, ways)
+        return event, link, ways, before
 
     def read(self, event: str) -> None:
         """Prints the counter of an event, above which it has happened."""
@@ -109,8 +118,11 @@ class _Replay:
     def find(self, event: str, began: str, period_ns: str) -> None:
         """Waits for an event, and prints when it was there."""
         count = self._counter(event)
-        while count() <= int(began):
-            time.sleep(int(period_ns) / 1e9)
+        try:
+            while count() <= int(began):
+                time.sleep(int(period_ns) / 1e9)
+        except OSError as error:
+            raise MeasurementFailed("the cell has ended before") from error
         print(time.monotonic_ns())
 
     def is_there(self, event: str, began: str) -> None:
@@ -147,7 +159,8 @@ def _link(info: Mapping[str, Any]) -> _Link:
     a, b = ends = events.planned_end(info, 1), events.planned_end(info, 2)
     spec = info.get("spec") or LinkSpec()
     names, stages = stages_between(a[1], b[1])
-    return _Link(ends, {way: info.get(way) or spec for way in DIRECTIONS}, names, stages)
+    specs: dict[Direction, LinkSpec] = {way: info.get(way) or spec for way in DIRECTIONS}
+    return _Link(ends, DryRunLink(specs["a_to_b"], specs["b_to_a"]), specs, names, stages)
 
 
 def _value(process: str, file: str, name: str) -> int:

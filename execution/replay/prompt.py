@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from execution.replay.stopped_cell import ROOT, StoppedCell
 from experiments.fidelity.watch import LOAD_BEGAN
-from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
+from flightpath.errors import FlightpathError, UsageError
 from flightpath.launcher import python_module
 from flightpath.overrides import override
 from flightpath.suggestions import did_you_mean
@@ -67,9 +67,10 @@ class Prompt(cmd.Cmd):
         while True:
             try:
                 super().cmdloop("`help` explains the commands; looking costs no virtual time")
-            except UsageError as error:
+            except FlightpathError as error:
                 print(error, file=sys.stderr)
             except KeyboardInterrupt:
+                self._cell.forget_look()
                 print("(`quit` ends)", file=sys.stderr)
             else:
                 return
@@ -110,7 +111,7 @@ class Prompt(cmd.Cmd):
 
     def do_links(self, _: str) -> None:
         """Prints the queue of each link."""
-        print(self._inside("links"), end="")
+        print(self._inside("links", *self._changes), end="")
 
     def do_step(self, text: str) -> bool:
         """Goes on for a time, or to the next packet."""
@@ -176,7 +177,9 @@ class Prompt(cmd.Cmd):
         """Returns when an event happens, in a copy that looks so often and ends with that."""
         try:
             return int(self._inside("find", event, began, str(period_ns)))
-        except MeasurementFailed as error:  # the copy has measured the cell to its end
+        except UsageError:
+            raise
+        except FlightpathError as error:  # the copy has measured the cell to its end
             raise UsageError(f"no {event!r} before the end of the cell", f"it is still {self._now()}") from error
         finally:
             self._cell.forget_look()
