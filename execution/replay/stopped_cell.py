@@ -1,6 +1,7 @@
 """A cell of a stored run that is measured again, and whose clock stands still wherever one wants to look."""
 
 import contextlib
+import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,9 +91,8 @@ class StoppedCell:
         nodes = self.nodes()
         if node not in nodes:
             raise UsageError(f"there is no host {node!r}", did_you_mean(node, nodes))
-        enter = f"nsenter --target={nodes[node]} --net --mount -- unshare --mount sh /mnt/shared/in-node"
-        (self._guest.shared / "in-node").write_text(f"mount -t sysfs sysfs /sys\n{command}\n", encoding="utf-8")
-        return self.copied().run(enter)
+        in_node = shlex.join(["unshare", "--mount", "sh", "-c", f"mount -t sysfs sysfs /sys\n{command}"])
+        return self.copied().run(f"exec nsenter --target={nodes[node]} --net --mount -- {in_node}\n")
 
     def nodes(self) -> dict[str, str]:
         """Returns the process that holds the namespaces of each node, by the node's name."""

@@ -33,6 +33,8 @@ _LEAD_NS = 20_000_000
 """Lead of a guest over real time without asking, if it has computed for longer than this."""
 _STOPPED_S = 0.02
 """Period in which a clock that stands still looks whether it may go on, in real seconds."""
+_CONNECTING_S = 60.0
+"""Limit for the connection of a copy, which it makes first of all, in real seconds."""
 _COPY = 2**32 - 1
 """Sequence number of the request for a copy."""
 
@@ -235,6 +237,7 @@ class ClockController(GuestClock):
         Raises:
             OSError: the copy has failed.
         """
+        self._listening.settimeout(_CONNECTING_S)
         guest, _ = self._listening.accept()
         clock.converse(guest, with_copy=True)
         threading.Thread(target=_until_end, args=(clock, guest), name="clock of the copy", daemon=True).start()

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1800)]
 
 SAME = "the figures are the same as the stored ones, to the last bit"
 UNEQUAL = "--only paths=equal --only transport=mptcp --seconds 1"
+SCENARIOS = ("congestion_race", "dtn_buffers", "dtn_streams", "subflow_steering", "mptcp_load")
 
 
 @pytest.fixture(autouse=True, scope="module")
