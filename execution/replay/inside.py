@@ -35,6 +35,7 @@ from topologies.links.traffic_control import HTB, Stages
 _EVENTS = ("retransmission", "subflow joined", "link down", "link up", "packet", "queue h1-s1 > 90%")
 _QUEUE = re.compile(r"queue (?P<link>\S+) *> *(?P<share>\S+)")
 _NODE = re.compile(r"(\w+): +(.*)\n\1: +(.*)\n")
+_INTERFACES = Path("/sys/class/net")
 _UP = 1  # IFF_UP of netdevice(7)
 
 
@@ -64,10 +65,10 @@ class _Replay:
         assert UmlGuest.shared_in_guest is not None
         request = CellRequest.model_validate_json((UmlGuest.shared_in_guest / REQUEST).read_bytes())
         plan, self._nodes = Plan.from_json(request.plan), nodes
-        if plan.settings["emulator"] == "relay":
-            raise UsageError("links of the relay cannot be looked into", "their hosts can: h1 ss -tin")
         topology = request.experiment().topology(plan.cells()[request.order], plan)
-        self._links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
+        links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
+        # Links of the relay, and those without limits, have no interfaces between their ends.
+        self._links = [link for link in links if (_INTERFACES / link.names[0]).exists()]
 
     def links(self, *changes: str) -> None:
         """Prints the queue and the losses of each direction of each link, after changes."""
@@ -113,7 +114,8 @@ class _Replay:
 
     def read(self, event: str) -> None:
         """Prints the counter of an event, above which it has happened."""
-        print(0 if event.startswith("queue") else self._counter(event)())
+        count = self._counter(event)()
+        print(0 if event.startswith("queue") else count)
 
     def find(self, event: str, began: str, period_ns: str) -> None:
         """Waits for an event, and prints when it was there."""
@@ -183,7 +185,7 @@ def _rows(process: str) -> Iterator[list[str]]:
 
 
 def _is_up(interface: str) -> bool:
-    return bool(int(Path(f"/sys/class/net/{interface}/flags").read_text(encoding="ascii"), 16) & _UP)
+    return bool(int((_INTERFACES / interface / "flags").read_text(encoding="ascii"), 16) & _UP)
 
 
 def _backlog(interface: str) -> int:
