@@ -2,7 +2,7 @@
 
     python -m execution.replay.inside NODES links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD|is EVENT BEGAN
 
-NODES is an object of JSON: for each node, a process in its namespace. `read` prints the counter of an event. `find`
+It reads the request for the cell from stdin. NODES is an object of JSON: for each node, a process in its namespace. `read` prints the counter of an event. `find`
 waits until it is above BEGAN, and prints the time on the kernel's clock, in ns.
 """
 
@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 
 from execution.guest_side import CellRequest
 from execution.replay.stopped_cell import ROOT
-from execution.uml.uml import UmlGuest
 from experiments.plan import Plan
-from flightpath.calls import REQUEST
 from flightpath.command_line import exit_code_of
 from flightpath.commands import require, run
 from flightpath.errors import MeasurementFailed, UsageError
@@ -62,8 +60,7 @@ class _Replay:
     """
 
     def __init__(self, nodes: Mapping[str, str]) -> None:
-        assert UmlGuest.shared_in_guest is not None
-        request = CellRequest.model_validate_json((UmlGuest.shared_in_guest / REQUEST).read_bytes())
+        request = CellRequest.model_validate_json(sys.stdin.read())
         plan, self._nodes = Plan.from_json(request.plan), nodes
         topology = request.experiment().topology(plan.cells()[request.order], plan)
         links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from execution.replay.stopped_cell import ROOT, StoppedCell
+from execution.replay.stopped_cell import REQUEST_IN_GUEST, ROOT, StoppedCell
 from experiments.fidelity.watch import LOAD_BEGAN
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.launcher import python_module
@@ -187,7 +187,7 @@ class Prompt(cmd.Cmd):
     def _inside(self, *words: str) -> str:
         """Runs a command of our own in the copy, where the switches and links are."""
         nodes = json.dumps(self._cell.nodes())
-        looked = self._cell.look(ROOT, shlex.join(python_module(_INSIDE, nodes, *words)))
+        looked = self._cell.look(ROOT, shlex.join(python_module(_INSIDE, nodes, *words)), REQUEST_IN_GUEST)
         if looked.code == UsageError.exit_code:
             raise UsageError(looked.output.strip())
         if looked.code:

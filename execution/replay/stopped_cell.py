@@ -18,13 +18,16 @@ from execution.uml.copies import GuestCopy, Looked
 from execution.uml.uml import UmlGuest, UserModeLinux
 from experiments.plan import Plan
 from experiments.scenario import Scenario
-from flightpath.calls import ANSWER
+from flightpath.calls import ANSWER, REQUEST
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from results.records import CellResult
 
 ROOT = "sh"
 """Word for the namespace of the switches and of the links' inner interfaces, as in `mn`."""
+
+REQUEST_IN_GUEST = f"{UmlGuest.shared_in_guest}/{REQUEST}"
+"""File in the guest with the request for the cell."""
 
 _POLL_S = 0.1
 _NODES = """\
@@ -82,8 +85,13 @@ class StoppedCell:
         assert self._result is not None
         return self._result
 
-    def look(self, node: str, command: str) -> Looked:
+    def look(self, node: str, command: str, stdin: str = "/dev/null") -> Looked:
         """Runs a command in a node, or in `ROOT`, of a copy: the cell itself does not notice.
+
+        Args:
+            node: name of the node.
+            command: for the shell.
+            stdin: file for its standard input, as the guest sees it outside of the cell's namespaces.
 
         Raises:
             UsageError: there is no such node.
@@ -92,7 +100,7 @@ class StoppedCell:
         if node not in nodes:
             raise UsageError(f"there is no host {node!r}", did_you_mean(node, nodes))
         in_node = shlex.join(["unshare", "--mount", "sh", "-c", f"mount -t sysfs sysfs /sys\n{command}"])
-        return self.copied().run(f"exec nsenter --target={nodes[node]} --net --mount -- {in_node}\n")
+        return self.copied().run(f"exec nsenter --target={nodes[node]} --net --mount -- {in_node} < {stdin}\n")
 
     def nodes(self) -> dict[str, str]:
         """Returns the process that holds the namespaces of each node, by the node's name."""

@@ -72,7 +72,7 @@ class GuestCopy:
     def __init__(self, shared: Path, controller: ClockController, original: "Stopped") -> None:
         self._shared, self._number = shared, next(_numbers) << 20
         script = _LOOP.format(hold=HOLD)
-        self._write(_FIRST_PROGRAM, f"exec chroot /mnt/root /bin/sh -c {shlex.quote(script)} sh {self._number}\n")
+        self._write(_FIRST_PROGRAM, f"exec /bin/sh -c {shlex.quote(script)} sh {self._number}\n")
         self.pace = Stops()
         self.clock = GuestClock(self.pace, holds=True)
         self._pid = _copied(original)
