@@ -99,6 +99,7 @@ class StoppedCell:
         nodes = self.nodes()
         if node not in nodes:
             raise UsageError(f"there is no host {node!r}", did_you_mean(node, nodes))
+        self.forget_look()  # what ran before may have waited, and let time pass in that copy
         in_node = shlex.join(["unshare", "--mount", "sh", "-c", f"mount -t sysfs sysfs /sys\n{command}"])
         return self.copied().run(f"exec nsenter --target={nodes[node]} --net --mount -- {in_node} < {stdin}\n")
 
@@ -121,7 +122,7 @@ class StoppedCell:
             self._copy.close()
             for name in (ANSWER, STATUS):  # a copy that ran ahead may have measured the cell to its end
                 (self._guest.shared / name).unlink(missing_ok=True)
-        self._copy, self._nodes = None, {}
+        self._copy = None
 
     def keep_copy(self) -> None:
         """Takes the copy of this moment, which was changed, for the cell from now on."""
