@@ -72,8 +72,8 @@ class _Replay:
         """Prints the queue and the losses of each direction of each link, after changes."""
         for change in changes:
             self._change(change)
-        row = "{:14} {:>12} {:>22} {:>9} {:>9} {:>9}".format
-        print(row("link", "rate", "queue", "under way", "dropped", "lost"))
+        row = "{:14} {:12} {:>12} {:>22} {:>9} {:>9} {:>9}".format
+        print(row("link", "one end", "rate", "queue", "under way", "dropped", "lost"))
         for link in self._links:
             reading = Reading.take(link.names, [stages.gate for stages in link.stages.values()])
             for way, stages in link.stages.items():
@@ -81,7 +81,8 @@ class _Replay:
                 drops, spec = reading.direction(stages, NO_LOSS)["drops"], getattr(link.now, way)
                 rate = format_rate(spec.bandwidth_bps) if spec.bandwidth_bps else "unlimited"
                 queue = f"{htb['backlog']} of {spec.queue_bytes} B"
-                print(row(link.name(way), rate, queue, netem["qlen"], drops["queue"] + drops["aqm"], drops["loss"]))
+                dropped = drops["queue"] + drops["aqm"]
+                print(row(link.name(way), link.ends[0][1], rate, queue, netem["qlen"], dropped, drops["loss"]))
 
     def set(self, *changes: str) -> None:
         """Makes the last of several changes of links, those before it having been made."""
@@ -101,7 +102,7 @@ class _Replay:
             lines += [traffic_control.gate(link.stages[way], is_open=not event.black_hole) for way in ways]
         run([require("tc"), "-batch", "-"], stdin="\n".join(lines))
 
-    def _change(self, text: str) -> tuple[LinkEvent, _Link, Sequence[Direction], Mapping[str, LinkSpec]]:
+    def _change(self, text: str) -> tuple[LinkEvent, _Link, Sequence[Direction], Mapping[Direction, LinkSpec]]:
         """Makes a change in what is known of a link; returns it, its link and directions, and what they were."""
         event = LinkEvent.parse(f"0 {text}")
         number, ways = events.find(event.link, [link.ends for link in self._links])

@@ -80,7 +80,7 @@ class Prompt(cmd.Cmd):
         return False
 
     @override
-    def default(self, line: str) -> bool:
+    def default(self, line: str) -> bool:  # type: ignore[override]  # cmd stops if it is true
         if line == "EOF":
             return True
         node, _, command = line.partition(" ")
