@@ -36,9 +36,9 @@ events, for --at and `until`:
   subflow joined         the next subflow that joins an MPTCP connection
   link down, link up     the next cut of a cable, or its end
   queue s1-s2 > 90%      a queue that is so full, from either end; s1->s2 for one direction
-  packet                 the next packet that arrives anywhere
 
-An event is looked for in a copy that runs ahead, every ms and then every 10 us; the cell stops within 10 us after it.
+An event is looked for in a copy that runs ahead, every ms and then every 10 us; the cell stops within 10 us after it,
+or if it is nearer than 3 ms, up to 2 ms after it.
 `help` at the prompt explains the commands, which are also those of --run.
 
 exit codes: 0 done, 1 the figures differ or the cell failed, 2 usage (no such run, cell or host; a run on the real

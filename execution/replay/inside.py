@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from topologies.links.netem_counters import NO_LOSS, Reading
 from topologies.links.spec import LinkSpec
 from topologies.links.traffic_control import HTB, Stages
 
-_EVENTS = ("retransmission", "subflow joined", "link down", "link up", "packet", "queue h1-s1 > 90%")
+_EVENTS = ("retransmission", "subflow joined", "link down", "link up", "queue h1-s1 > 90%")
 _QUEUE = re.compile(r"queue (?P<link>\S+) *> *(?P<share>\S+)")
 _NODE = re.compile(r"(\w+): +(.*)\n\1: +(.*)\n")
 _INTERFACES = Path("/sys/class/net")
@@ -142,8 +142,6 @@ class _Replay:
                 return lambda: sum(_value(process, "snmp", "RetransSegs") for process in hosts)
             case "subflow joined":
                 return lambda: sum(_value(process, "netstat", "MPJoinAckRx") for process in hosts)
-            case "packet":
-                return lambda: _received([*hosts, self._nodes[ROOT]])
             case "link down":
                 return lambda: sum(not _is_up(link.names[0]) for link in self._links)
             case "link up":
@@ -170,17 +168,6 @@ def _value(process: str, file: str, name: str) -> int:
         if name in (columns := names.split()):
             return int(values.split()[columns.index(name)])
     return 0
-
-
-def _received(processes: Iterable[str]) -> int:
-    rows = (row for each in processes for row in _rows(each))
-    return sum(int(counters[1]) for name, *counters in rows if name != "lo:")
-
-
-def _rows(process: str) -> Iterator[list[str]]:
-    """Yields the interfaces of /proc/PID/net/dev, each with its counters."""
-    for line in Path(f"/proc/{process}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
-        yield line.replace(":", ": ").split()
 
 
 def _is_up(interface: str) -> bool:

@@ -26,9 +26,9 @@ look, which the cell does not notice (all of it happens in a copy of the kernel)
   links                   each link's queue, drops and packets under way
   hosts                   the names of hosts and switches
 go on:
-  step 1ms, step packet   go on for so long, or to the next packet that arrives
+  step 1ms                go on for so long
   until 3.5s              go on to a moment, counted from the start of the load, or to an event:
-  until EVENT             retransmission; subflow joined; link down; link up; queue s1-s2 > 90%; packet
+  until EVENT             retransmission; subflow joined; link down; link up; queue s1-s2 > 90%
   continue                go on to the end, and compare the figures with the stored ones
   set h1-s1 loss=1%       change a link, as in events: from here on it is another run
   quit                    end here
@@ -114,9 +114,7 @@ class Prompt(cmd.Cmd):
         print(self._inside("links", *self._changes), end="")
 
     def do_step(self, text: str) -> bool:
-        """Goes on for a time, or to the next packet."""
-        if text == "packet":
-            return self.do_until(text)
+        """Goes on for a time."""
         return self._go_until(self._cell.now_ns + round(parse_duration(text, "step") * 1e9))
 
     def do_until(self, text: str) -> bool:

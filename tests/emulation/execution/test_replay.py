@@ -60,13 +60,11 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_cell_that_was_looked_at_goes_on_to_the_same_figures(stored):
     commands = looks(stored)
-    done = replay(
-        stored, "0.4s", *commands, "step 1ms", *commands, "step packet", "links", "until queue h1-eth0 > 1%", "continue"
-    )
+    done = replay(stored, "0.4s", *commands, "step 1ms", *commands, "until queue h1-eth0 > 1%", "links", "continue")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), done
     assert done.stdout.count("cubic") >= 2 and "qdisc netem" in done.stdout, done.stdout
     moments = [float(each) for each in re.findall(r"stands still at ([\d.]+) s", done.stderr)]
-    assert moments[:2] == [0.4, 0.401] and 0.401 < moments[2] < 0.402
+    assert moments[:2] == [0.4, 0.401] and 0.401 < moments[2] < 0.41
 
 
 def test_a_cell_that_is_changed_is_another_run(stored):
