@@ -31,7 +31,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.overrides import override
 from flightpath.processes import memory_bytes
 from results.exchange.progress import CellProgress
-from results.records import CellResult
+from results.records import Cell, CellResult
 
 UML_MEMORY_MIB = 3072
 """Memory of one kernel: JMeter, PostgreSQL and the buffers of links of 10 Gb/s need less than two thirds of it."""
@@ -96,9 +96,7 @@ class GuestExecutor(Executor):
         run.progress.begin(planned.cell.label)
         request = cell_request(run.scenario, run.plan, planned.order, self.artifacts_at or run.artifacts.resolve())
         own = stack.enter_context(ExitStack())
-        # A repetition is another draw of the random numbers, and the same in each run of the same seed.
-        seed = run.plan.seed + _REPETITIONS_APART * (planned.cell.repetition - 1)
-        start = partial(self.guest, writable=run.artifacts, slot=slot, seed=seed)
+        start = partial(self.guest, writable=run.artifacts, slot=slot, seed=seed_of(run.plan, planned.cell))
         return _RunningGuest(planned, own.enter_context(called(start, measure_cell, request)), own)
 
     def _result(self, run: RunContext, each: "_RunningGuest") -> CellResult | MeasurementFailed | None:
@@ -175,6 +173,11 @@ class _RunningGuest:
         if (content := self.call.progress()) is not None:
             with contextlib.suppress(ValidationError, FlightpathError):
                 run.show(self.planned.cell.label, CellProgress.model_validate_json(content))
+
+
+def seed_of(plan: Plan, cell: Cell) -> int:
+    """Returns the seed of a cell's guest: a repetition draws other numbers, the same in each run of the same seed."""
+    return plan.seed + _REPETITIONS_APART * (cell.repetition - 1)
 
 
 def plan_check(scenario: Scenario, plan: Plan, *, shorten: bool) -> PlanCheck:

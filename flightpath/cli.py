@@ -34,6 +34,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("scenarios.__main__", "measure a scenario, or an experiment file; without a name, list them"),
     "new": Command("scenarios.command.new", "write an experiment file, to be changed"),
+    "replay": Command("execution.replay.command", "measure a stored cell again, stop its clock anywhere, and look"),
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),

@@ -15,6 +15,7 @@ from flightpath.errors import FlightpathError, UsageError
 from flightpath.launcher import require_mininet
 from flightpath.overrides import override
 from flightpath.suggestions import did_you_mean
+from flightpath.units import parse_duration
 from probes.preflight import TransferSpec
 from probes.transfers.iperf3 import Iperf3
 from python_api.calls import Setup
@@ -172,6 +173,19 @@ class Network:
         """Starts a program in a host, which runs until it ends, is stopped, or the network ends."""
         words = _words(argv)
         return Program(self, self._call("start", host=host, argv=words), words)
+
+    def step(self, time: str) -> None:
+        """Lets the clock of a network in virtual time go on, and with it the programs that `popen` has started.
+
+        Args:
+            time: how long, for example `10ms`.
+
+        Raises:
+            UsageError: the network is on the real clock, which goes on by itself.
+        """
+        if self._clock is Clock.REAL:
+            raise UsageError("step: the real clock does not stand still", 'use Network(…, clock="virtual")')
+        self._call("step", seconds=parse_duration(time, "step"))
 
     # --- measurements ---
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +123,11 @@ class ServedNetwork:
         except MeasurementFailed:
             program.end()
             return self.wait(number, None)
+
+    def step(self, seconds: float) -> None:
+        """Lets the programs go on for a time."""
+        self._watched()
+        time.sleep(seconds)
 
     def ping(self, source: str, target: str, count: int, interval: float, port: int) -> Measurement:
         """Pings from one host to another."""

@@ -24,6 +24,8 @@ from flightpath.calls import SHARED
 from flightpath.errors import MeasurementFailed
 
 POLL_S = 0.05
+STATUS = "status"
+"""File with the command's exit code."""
 
 
 class Guest(ABC):
@@ -142,7 +144,7 @@ class Guest(ABC):
         Raises:
             MeasurementFailed: the guest does not boot, ended before the command, or cannot get on.
         """
-        has_ended, status = self._process.poll() is not None, self.shared / "status"
+        has_ended, status = self._process.poll() is not None, self.shared / STATUS
         if status.exists():
             self.command_s = _lasted_s(self.shared / "uptimes")
             return _exit_code(status.read_text(encoding="ascii", errors="replace"))

@@ -2,11 +2,13 @@
 
 A guest's clock jumps ahead whenever all programs wait. It asks before each jump (`time-travel=ext:SOCKET`; the messages
 are those of Linux's `um_timetravel.h`), and its pace answers: at once, or when as much real time has passed. A program
-in the guest can also stop its clock, with all that runs in it, by a write to `HOLD`, until `release`.
+in the guest can also stop its clock, with all that runs in it, by a write to `HOLD`, until `release`. A guest makes a
+copy of itself while it waits, if it is asked to (`kernel.patch`), and the copy connects to the same socket.
 """
 
 import contextlib
 import os
+import queue
 import socket
 import struct
 import threading
@@ -29,6 +31,12 @@ _MESSAGE = struct.Struct("=IIQ")  # operation, sequence number, time in ns
 _FOREVER_NS = 2**63 - 1
 _LEAD_NS = 20_000_000
 """Lead of a guest over real time without asking, if it has computed for longer than this."""
+_STOPPED_S = 0.02
+"""Period in which a clock that stands still looks whether it may go on, in real seconds."""
+_CONNECTING_S = 60.0
+"""Limit for the connection of a copy, which it makes first of all, in real seconds."""
+_COPY = 2**32 - 1
+"""Sequence number of the request for a copy."""
 
 
 class _Operation(IntEnum):
@@ -40,6 +48,7 @@ class _Operation(IntEnum):
     FREE_UNTIL = 7
     TIME_OF_DAY = 8
     BROADCAST = 9
+    COPY = 100
 
 
 class Jump(NamedTuple):
@@ -94,25 +103,122 @@ class RealPace(Pace):
         return Jump(0, free_ns)
 
 
-class ClockController:
+class Stops(Pace):
+    """The clock jumps whenever all programs wait, but stands still before a time that somebody moves.
+
+    Attributes:
+        reached: set while the clock stands still: whatever happens before that time has happened.
+    """
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self._until_ns, self._changing = _FOREVER_NS, threading.Lock()
+
+    @override
+    def jump(self, wanted_ns: int) -> Jump:
+        with self._changing:
+            if wanted_ns < self._until_ns:
+                return Jump(0, self._until_ns)
+            self.reached.set()
+            return Jump(_STOPPED_S)
+
+    def go_until(self, time_ns: int = _FOREVER_NS) -> None:
+        """Lets the clock go on to a time, in ns since the guest's start; by default to the end."""
+        with self._changing:
+            self._until_ns = time_ns
+            self.reached.clear()
+
+
+class GuestClock:
+    """The clock of a guest that has connected.
+
+    Args:
+        pace: how fast the clock may go.
+        holds: whether programs may stop it; else it goes on at once.
+
+    Attributes:
+        is_held: set while the guest stands still because it has written to `HOLD`.
+        wanted_ns: time that the guest last asked for, in ns since its start.
+    """
+
+    def __init__(self, pace: Pace, *, holds: bool = False) -> None:
+        self._pace, self._holds = pace, holds
+        self.is_held = threading.Event()
+        self._guest: socket.socket | None = None
+        self.wanted_ns = 0
+        self._held_by, self._waits = 0, False
+        self._copied: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def release(self) -> None:
+        """Lets a guest that stands still go on."""
+        if self.is_held.is_set() and self._guest is not None:
+            self.is_held.clear()
+            with contextlib.suppress(OSError):  # it has been killed
+                self._guest.send(_MESSAGE.pack(_Operation.ACK, self._held_by, 0))
+
+    def revoke_lead(self) -> None:
+        """Lets a guest that stands still ask before each jump from now on, whatever it was allowed before."""
+        if self._guest is not None:
+            self._guest.send(_MESSAGE.pack(_Operation.FREE_UNTIL, 0, 0))
+
+    def converse(self, guest: socket.socket, *, with_copy: bool = False) -> None:
+        """Answers until the guest ends, or with `with_copy` until a new copy of a guest is complete."""
+        self._guest = guest
+        while True:
+            jump = self._pace.jump(self.wanted_ns) if self._waits else None
+            if jump and not jump.wait_s:
+                self._waits = False
+                guest.send(
+                    _MESSAGE.pack(_Operation.FREE_UNTIL, 0, jump.free_until_ns)
+                    + _MESSAGE.pack(_Operation.RUN, 0, self.wanted_ns)
+                )
+            guest.settimeout(jump.wait_s if jump and self._waits else None)
+            with contextlib.suppress(TimeoutError):
+                if len(message := guest.recv(_MESSAGE.size, socket.MSG_WAITALL)) < _MESSAGE.size:
+                    raise ConnectionResetError
+                operation, number, time_ns = _MESSAGE.unpack(message)
+                if with_copy and operation == _Operation.ACK:
+                    self._waits = True
+                    return
+                self.wanted_ns = time_ns if operation == _Operation.REQUEST else self.wanted_ns
+                self._waits = self._waits or operation == _Operation.WAIT
+                self._acknowledge(guest, operation, number, time_ns)
+
+    def ask_for_copy(self) -> int:
+        """Asks a guest that waits for a copy of itself; returns the copy's process, or 0 if it is impossible now."""
+        assert self._guest is not None
+        self._guest.send(_MESSAGE.pack(_Operation.COPY, _COPY, 0))
+        return self._copied.get()
+
+    def _acknowledge(self, guest: socket.socket, operation: int, number: int, time_ns: int) -> None:
+        answer = _MESSAGE.pack(_Operation.ACK, number, time.time_ns() if operation == _Operation.TIME_OF_DAY else 0)
+        match operation:
+            case _Operation.ACK:
+                if number == _COPY:
+                    self._copied.put(time_ns)
+            case _Operation.START:
+                _start(guest, answer)
+            case _Operation.BROADCAST if self._holds:
+                self._held_by = number
+                self.is_held.set()
+            case _:
+                guest.send(answer)
+
+
+class ClockController(GuestClock):
     """The clock of one guest, in a thread; a context manager, which must be left when the guest has ended.
 
     Args:
         folder: for the socket.
         pace: how fast the clock may go.
         holds: whether programs may stop it; else it goes on at once.
-
-    Attributes:
-        is_held: set while the guest stands still because it has written to `HOLD`.
     """
 
     def __init__(self, folder: Path, pace: Pace, *, holds: bool = False) -> None:
-        self._socket, self._pace, self._holds = folder / SOCKET, pace, holds
-        self.is_held = threading.Event()
+        super().__init__(pace, holds=holds)
+        self._socket = folder / SOCKET
         self._listening = socket.socket(socket.AF_UNIX)
         self._answering = threading.Thread(target=self._answer, name="clock of the guest", daemon=True)
-        self._guest: socket.socket | None = None
-        self._held_by = 0
 
     def __enter__(self) -> Self:
         self._listening.bind(str(self._socket))
@@ -125,51 +231,26 @@ class ClockController:
         self._answering.join()
         self._listening.close()
 
-    def release(self) -> None:
-        """Lets a guest that stands still go on."""
-        if self.is_held.is_set() and self._guest is not None:
-            self.is_held.clear()
-            with contextlib.suppress(OSError):  # it has been killed
-                self._guest.send(_MESSAGE.pack(_Operation.ACK, self._held_by, 0))
+    def attend_copy(self, clock: GuestClock) -> None:
+        """Waits for the copy that a guest was asked for, and controls its clock from then on.
+
+        Raises:
+            OSError: the copy has failed.
+        """
+        self._listening.settimeout(_CONNECTING_S)
+        guest, _ = self._listening.accept()
+        clock.converse(guest, with_copy=True)
+        threading.Thread(target=_until_end, args=(clock, guest), name="clock of the copy", daemon=True).start()
 
     def _answer(self) -> None:
         with contextlib.suppress(OSError):  # it did not connect, or has been killed
-            self._guest, _ = self._listening.accept()
-            with self._guest:
-                self._converse(self._guest)
+            guest, _ = self._listening.accept()
+            _until_end(self, guest)
 
-    def _converse(self, guest: socket.socket) -> None:
-        """Answers until the guest ends."""
-        wanted_ns, waits = 0, False
-        while True:
-            jump = self._pace.jump(wanted_ns) if waits else None
-            if jump and not jump.wait_s:
-                waits = False
-                guest.send(
-                    _MESSAGE.pack(_Operation.FREE_UNTIL, 0, jump.free_until_ns)
-                    + _MESSAGE.pack(_Operation.RUN, 0, wanted_ns)
-                )
-            guest.settimeout(jump.wait_s if jump and waits else None)
-            with contextlib.suppress(TimeoutError):
-                if len(message := guest.recv(_MESSAGE.size, socket.MSG_WAITALL)) < _MESSAGE.size:
-                    return
-                operation, number, time_ns = _MESSAGE.unpack(message)
-                wanted_ns = time_ns if operation == _Operation.REQUEST else wanted_ns
-                waits = waits or operation == _Operation.WAIT
-                self._acknowledge(guest, operation, number)
 
-    def _acknowledge(self, guest: socket.socket, operation: int, number: int) -> None:
-        answer = _MESSAGE.pack(_Operation.ACK, number, time.time_ns() if operation == _Operation.TIME_OF_DAY else 0)
-        match operation:
-            case _Operation.ACK:
-                pass
-            case _Operation.START:
-                _start(guest, answer)
-            case _Operation.BROADCAST if self._holds:
-                self._held_by = number
-                self.is_held.set()
-            case _:
-                guest.send(answer)
+def _until_end(clock: GuestClock, guest: socket.socket) -> None:
+    with guest, contextlib.suppress(OSError):
+        clock.converse(guest)
 
 
 def _start(guest: socket.socket, answer: bytes) -> None:

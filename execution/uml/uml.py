@@ -13,7 +13,7 @@ from typing import Self
 
 from execution.guests.guest import Guest
 from execution.uml import processors
-from execution.uml.clock_controller import SOCKET, AtOnce, ClockController, RealPace
+from execution.uml.clock_controller import SOCKET, AtOnce, ClockController, Pace, RealPace
 from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
 from flightpath.clock import Clock
@@ -53,6 +53,7 @@ class UserModeLinux:
         standstill_s: seconds of processor time for which a program may busy-wait, so that virtual time cannot advance.
         seed: seed of all random numbers in the guest. A seeded guest also starts at the same date each time; in virtual
             time the same command then does the same to the last bit. None: random numbers and date of this machine.
+        pace: how fast virtual time may pass; by default at once, or with `interactive` no faster than real time.
         holds: programs may stop the clock (`clock_controller.HOLD`), until `clock.release()` of the guest.
         jitter_ns: each system call takes up to so long, at random, so that programs and threads take turns otherwise.
         clock_reading_ns: so long takes each reading of the clock; 0: some ns.
@@ -71,6 +72,7 @@ class UserModeLinux:
     processor: int | None = None
     standstill_s: float = STANDSTILL_S
     seed: int | None = None
+    pace: Pace | None = None
     holds: bool = False
     jitter_ns: int = 0
     clock_reading_ns: int = 0
@@ -121,7 +123,8 @@ class UmlGuest(Guest):
         if self._machine.clock is Clock.VIRTUAL:
             folder = os.open(self.shared, os.O_PATH)  # the path of a socket is short, and TMPDIR's may be long
             self._stack.callback(os.close, folder)
-            pace = RealPace(self.has_booted) if self._machine.interactive else AtOnce()
+            usual = RealPace(self.has_booted) if self._machine.interactive else AtOnce()
+            pace = self._machine.pace or usual
             self.clock = ClockController(Path(f"/proc/self/fd/{folder}"), pace, holds=self._machine.holds)
             self._stack.enter_context(self.clock)
         super().__enter__()

@@ -12,7 +12,7 @@ from typing import Any, Self
 import congestion
 from experiments.fidelity.certificate import certify
 from experiments.fidelity.links import expected_drops
-from flightpath.clock import epoch_offset_s
+from flightpath.clock import Clock, clock_here, epoch_offset_s
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.counters import cpu
 from probes.counters import links as link_counters
@@ -24,6 +24,9 @@ from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent, schedule
 from topologies.links.observing import EventObserver
 from topologies.testbed.testbed import Testbed
+
+LOAD_BEGAN = "load_began_ns"
+"""Fact of a cell in virtual time: when its load began, from which events and series count, since its kernel's start."""
 
 _RECORD_PERIOD_S = 0.2
 
@@ -77,6 +80,7 @@ class Watch:
         self._start_s, self._end_s = 0.0, float("inf")
         self._sampler = Sampler(self._read)
         self._summary: Mapping[str, Any] | None = None
+        self._load_began_ns: int | None = None
 
     def __enter__(self) -> Self:
         self._epoch_offset_s = epoch_offset_s()
@@ -135,6 +139,7 @@ class Watch:
     def start_events(self, began_ns: int | None = None) -> None:
         """Schedules the events; their times count from `began_ns` on CLOCK_MONOTONIC, by default from now."""
         began_ns = time.monotonic_ns() if began_ns is None else began_ns
+        self._load_began_ns = began_ns
         self._observer.follow(schedule(self._events, self._testbed.links, began_ns), began_ns)
 
     def record_congestion_control(self) -> None:
@@ -181,6 +186,7 @@ class Watch:
             facts={
                 **self._facts,
                 "load_s": self._load_s,
+                **({LOAD_BEGAN: self._load_began_ns} if clock_here() is Clock.VIRTUAL else {}),
                 "congestion_control_origin": {name: congestion.origin(name) for name in sorted(used)},
                 "events": [{"event": str(event), "happened_at_s": seen_s.get(event)} for event in self._events],
             },

@@ -136,14 +136,15 @@ def check(events: Iterable[LinkEvent], topology: Topo) -> None:
 
 def planned_ends(topology: Topo) -> list[Ends]:
     """Returns the ends of a topology's links as `ends_of` does when they are made."""
-    return [(_planned_end(info, 1), _planned_end(info, 2)) for info in _infos(topology)]
+    return [(planned_end(info, 1), planned_end(info, 2)) for info in _infos(topology)]
 
 
 def _infos(topology: Topo) -> list[Mapping[str, Any]]:
     return [info for _a, _b, info in topology.links(sort=True, withInfo=True)]
 
 
-def _planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:
+def planned_end(info: Mapping[str, Any], number: int) -> tuple[str, str]:
+    """Returns the names of the node and the interface at an end of a topology's link, 1 or 2."""
     node = info[f"node{number}"]
     return node, f"{node}-eth{info[f'port{number}']}"
 

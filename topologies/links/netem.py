@@ -67,7 +67,7 @@ class NetemLink(EmulatedLink):
         self._black_holes, self._is_down = dict.fromkeys(DIRECTIONS, False), False
         self._lock = threading.Lock()
         self._timer = Timer()
-        self._name_stages(f"{a.name}:{b.name}")
+        self._names, self._stages = stages_between(a.name, b.name)
         near, rate, landing, far = map(LinkEnd, self._names)
         self._pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
         self._ends = {"a_to_b": a, "b_to_a": b}
@@ -145,15 +145,6 @@ class NetemLink(EmulatedLink):
             subprocess.run(["ip", "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False)
             self._names = ()
 
-    def _name_stages(self, name: str) -> None:
-        """Names the inner interfaces by a hash of the link's name, so that they are unique."""
-        number = int(hashlib.sha256(name.encode()).hexdigest()[:7], 16)
-        near, rate, landing, far = self._names = tuple(f"nl{number:07x}{end}" for end in "axyb")
-        self._stages: dict[Direction, Stages] = {
-            "a_to_b": Stages(near, rate, landing, far, 2 * number + 1),
-            "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
-        }
-
     def _stage_commands(self) -> Iterator[str]:
         yield from (f"qdisc add dev {name} clsact" for name in self._names)
         for way, spec in self._in_force.items():
@@ -220,6 +211,17 @@ class NetemLink(EmulatedLink):
         spec, facts = self._in_force[way], {"queue": self._kinds[way], "seed": self._seeds[way]}
         state = {"blackhole": self._black_holes[way], "down": self._is_down}
         return {**spec.settings, "rate_bps": spec.bandwidth_bps, "max_frame_bytes": self._bounds[way], **facts, **state}
+
+
+def stages_between(a: str, b: str) -> tuple[tuple[str, ...], dict[Direction, Stages]]:
+    """Names the inner interfaces of a link by a hash of its ends' names, so that they are unique."""
+    number = int(hashlib.sha256(f"{a}:{b}".encode()).hexdigest()[:7], 16)
+    near, rate, landing, far = names = tuple(f"nl{number:07x}{end}" for end in "axyb")
+    ways: dict[Direction, Stages] = {
+        "a_to_b": Stages(near, rate, landing, far, 2 * number + 1),
+        "b_to_a": Stages(far, landing, rate, near, 2 * number + 2),
+    }
+    return names, ways
 
 
 def _tc(lines: Iterable[str]) -> None:

@@ -185,6 +185,12 @@ def test_in_virtual_time_the_same_calls_give_the_same_figures_and_the_clock_stan
             for _ in range(2):
                 readings.append(float(net.run("dtn1", ["date", "+%s.%N"]).stdout))
                 time.sleep(pause_s)
+            with net.popen("dtn1", ["sh", "-c", "sleep 0.05; date"]) as waiting:
+                net.step("10ms")
+                with pytest.raises(MeasurementFailed, match="no end after 0 s"):
+                    waiting.wait(timeout=0)
+                net.step("60ms")
+                assert waiting.wait(timeout=0).stdout
             goodput = net.iperf("dtn1", "dtn2", seconds=1)
             with pytest.raises(MeasurementFailed, match="no end after 300 s"):
                 net.run("dtn1", ["sleep", "400"], timeout=300)

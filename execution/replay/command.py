@@ -1,0 +1,107 @@
+"""The command `flightpath replay`: measures a stored cell again, and stops its clock to look."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from execution.executor import PlannedCell
+from execution.replay.prompt import Prompt
+from execution.replay.repeated import difference, planned_cell, stored_cell, stored_plan
+from execution.replay.stopped_cell import stopped_cell
+from experiments import catalogue
+from flightpath.command_line import run_command, sigterm_as_interrupt
+from flightpath.errors import UsageError
+from flightpath.identity import identity
+from results.records import CellResult, RunRecord
+from results.store.location import add_store_options, store_location
+from results.store.store import DEFAULT_FOLDER, Store
+
+_DESCRIPTION = """\
+Measures a cell of a stored run again, in virtual time and with the same seed, and stops its clock: a debugger for
+networks. What one looks at is a copy of the whole kernel, so looking costs no virtual time and no random number, and
+the cell goes on to the same figures, to the last bit. At the end they are compared with the stored ones.
+
+  flightpath replay latest --at 3.2s                      stop there, and ask at a prompt
+  flightpath replay latest 2 --at 3.2s --run "h1 ss -tin" --run "sh tc -s qdisc"      print, and end
+  flightpath replay latest "protocol=mptcp #1" --at "subflow joined"
+  flightpath replay latest --at 3.2s --run "step 1ms" --run links --run continue      look, go on, and compare
+
+Time counts from the start of the cell's load, as in events, series and figures. The clock stands still just before
+the moment: whatever happens before it has happened.
+"""
+_EPILOG = """\
+events, for --at and `until`:
+  3.2s                   a moment
+  retransmission         the next retransmission of any host (also: first retransmission)
+  subflow joined         the next subflow that joins an MPTCP connection
+  link down, link up     the next cut of a cable, or its end
+  queue s1-s2 > 90%      a queue that is so full, from either end; s1->s2 for one direction
+
+An event is looked for in a copy that runs ahead, every ms and then every 10 us; the cell stops within 10 us after it,
+or if it is nearer than 3 ms, up to 2 ms after it.
+`help` at the prompt explains the commands, which are also those of --run.
+
+exit codes: 0 done, 1 the figures differ or the cell failed, 2 usage (no such run, cell or host; a run on the real
+clock), 3 the machine lacks something, 130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "flightpath replay") -> int:
+    """Replays a cell and returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", metavar="RUN", help="its id, a beginning of one, or latest")
+    parser.add_argument(
+        "cell", nargs="?", metavar="CELL", help="its number in the order of measurement, or its parameters (default 1)"
+    )
+    parser.add_argument("--at", default="0s", metavar="WHEN", help="a moment or an event (default: the load's start)")
+    parser.add_argument(
+        "--run", action="append", dest="commands", metavar="COMMAND", help="run this instead of asking, then end"
+    )
+    add_store_options(parser, DEFAULT_FOLDER, "runs are kept")
+    parser.set_defaults(run_command=_replay)
+    return run_command(parser, arguments)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    if options.commands is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("there is no terminal to ask at", 'say what to print, as --run "h1 ss -tin"')
+    sigterm_as_interrupt()
+    store = Store.open(store_location(options), create=False)
+    record = store.run(options.run)
+    plan = stored_plan(record)
+    stored = stored_cell(store.cells(record.run_id), options.cell, record.run_id)
+    scenario = catalogue.get(record.scenario)
+    planned = planned_cell(plan, stored.cell)
+    _say_what_is_repeated(record, planned)
+    with stopped_cell(scenario, plan, planned) as cell:
+        prompt = Prompt(cell, stored)
+        prompt.start(options.at)
+        if options.commands is None:
+            prompt.cmdloop()
+        else:
+            prompt.run_all(options.commands)
+        if prompt.result is None:
+            return 0
+        return _compare(stored, prompt.result, is_another_run=cell.is_another_run)
+
+
+def _say_what_is_repeated(record: RunRecord, planned: PlannedCell) -> None:
+    print(f"{record.run_id}: {planned.cell.label}", file=sys.stderr)
+    differing = [
+        f"{name} {record.environment.get(name, 'unknown')}, here {value}"
+        for name, value in identity().items()
+        if record.environment.get(name) != value
+    ]
+    if differing:
+        print(f"note: it was measured by {'; '.join(differing)}: the figures may differ", file=sys.stderr)
+
+
+def _compare(stored: CellResult, again: CellResult, *, is_another_run: bool) -> int:
+    found = difference(stored, again)
+    if not found:
+        print("the figures are the same as the stored ones, to the last bit")
+        return 0
+    print("\n".join(found))
+    return 0 if is_another_run else 1

@@ -1,0 +1,193 @@
+"""The prompt of a replay: commands that look at a cell whose clock stands still, and move the clock."""
+
+import cmd
+import json
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+
+from execution.replay.stopped_cell import REQUEST_IN_GUEST, ROOT, StoppedCell
+from experiments.fidelity.watch import LOAD_BEGAN
+from flightpath.errors import FlightpathError, UsageError
+from flightpath.launcher import python_module
+from flightpath.overrides import override
+from flightpath.suggestions import did_you_mean
+from flightpath.units import parse_duration
+from results.records import CellResult
+
+_INSIDE = "execution.replay.inside"
+_COARSE_NS, _FINE_NS = 1_000_000, 10_000
+_MAX_MISSES = 100
+_HELP = """\
+look, which the cell does not notice (all of it happens in a copy of the kernel):
+  h1 ss -tin              run any program in a host; with `sh` in the namespace of the switches and links
+  connections             every TCP connection of every host, with its window, round trip and state
+  links                   each link's queue, drops and packets under way
+  hosts                   the names of hosts and switches
+go on:
+  step 1ms                go on for so long
+  until 3.5s              go on to a moment, counted from the start of the load, or to an event:
+  until EVENT             retransmission; subflow joined; link down; link up; queue s1-s2 > 90%
+  continue                go on to the end, and compare the figures with the stored ones
+  set h1-s1 loss=1%       change a link, as in events: from here on it is another run
+  quit                    end here
+"""
+
+
+class Prompt(cmd.Cmd):
+    """Runs commands; see `help`.
+
+    Attributes:
+        result: what the cell measured, when it has gone on to its end.
+    """
+
+    def __init__(self, cell: StoppedCell, stored: CellResult) -> None:
+        super().__init__()
+        self._cell, self._load_began_ns = cell, int(stored.certificate.found[LOAD_BEGAN])
+        self._changes: list[str] = []
+        self.result: CellResult | None = None
+
+    def start(self, when: str) -> None:
+        """Goes on to a moment, or to the start of the load and from there to an event."""
+        if not re.match(r"[-0-9]", when):
+            self._go_until(self._load_began_ns)
+        self.do_until(when)
+
+    def run_all(self, lines: Sequence[str]) -> None:
+        """Runs commands one after the other, until one of them ends the replay."""
+        for line in lines:
+            if self.onecmd(line):
+                return
+
+    @override
+    def cmdloop(self, intro: str | None = None) -> None:
+        if self.result is not None:
+            return
+        while True:
+            try:
+                super().cmdloop("`help` explains the commands; looking costs no virtual time")
+            except FlightpathError as error:
+                print(error, file=sys.stderr)
+            except KeyboardInterrupt:
+                self._cell.forget_look()
+                print("(`quit` ends)", file=sys.stderr)
+            else:
+                return
+
+    @override
+    def emptyline(self) -> bool:
+        return False
+
+    @override
+    def default(self, line: str) -> bool:  # type: ignore[override]  # cmd stops if it is true
+        if line == "EOF":
+            return True
+        node, _, command = line.partition(" ")
+        if not command:
+            known = [*self._cell.nodes(), *(name.removeprefix("do_") for name in self.get_names() if "do_" in name)]
+            raise UsageError(f"there is no command {node!r}", did_you_mean(node, known))
+        if node in ("tc", "ip", "ss", "ovs-ofctl", "ovs-vsctl"):
+            node, command = ROOT, line
+        looked = self._cell.look(node, command)
+        print(looked.output, end="")
+        if looked.code:
+            print(f"exit code {looked.code}", file=sys.stderr)
+        return False
+
+    @override
+    def do_help(self, arg: str) -> None:
+        print(_HELP, end="")
+
+    def do_hosts(self, _: str) -> None:
+        """Prints the names of hosts and switches."""
+        print(" ".join(sorted(self._cell.nodes())))
+
+    def do_connections(self, _: str) -> None:
+        """Prints the connections of each host."""
+        for node in sorted(self._cell.nodes()):
+            if output := self._cell.look(node, "ss -Htin").output:
+                print(f"{node}:\n{output}", end="")
+
+    def do_links(self, _: str) -> None:
+        """Prints the queue of each link."""
+        print(self._inside("links", *self._changes), end="")
+
+    def do_step(self, text: str) -> bool:
+        """Goes on for a time."""
+        return self._go_until(self._cell.now_ns + round(parse_duration(text, "step") * 1e9))
+
+    def do_until(self, text: str) -> bool:
+        """Goes on to a moment or an event."""
+        if not re.match(r"[-0-9]", text):
+            return self._go_until_event(text)
+        time_ns = self._load_began_ns + round(parse_duration(text, "until") * 1e9)
+        if time_ns < self._cell.now_ns:
+            raise UsageError(f"until: {text} is over: it is {self._now()}", "replay it again with --at")
+        return self._go_until(time_ns)
+
+    def do_continue(self, _: str) -> bool:
+        """Goes on to the end."""
+        self.result = self._cell.result()
+        return True
+
+    def do_quit(self, _: str) -> bool:
+        """Ends the replay."""
+        return True
+
+    def do_set(self, text: str) -> None:
+        """Changes a link."""
+        self._inside("set", *self._changes, text)
+        self._changes.append(text)
+        self._cell.keep_copy()
+        print("from here on it is another run: its figures need not be the stored ones")
+
+    def _now(self) -> str:
+        return f"{(self._cell.now_ns - self._load_began_ns) / 1e9:.9f} s"
+
+    def _go_until(self, time_ns: int) -> bool:
+        """Goes on to a time, and says where it is; returns whether the cell has ended."""
+        if not self._cell.go_until(time_ns):
+            print("the cell has ended")
+            return self.do_continue("")
+        self._say_where()
+        return False
+
+    def _say_where(self) -> None:
+        self.prompt = f"{self._now()}> "
+        print(f"the clock stands still at {self._now()}", file=sys.stderr)
+
+    def _go_until_event(self, event: str) -> bool:
+        """Goes on to an event: a copy runs ahead to find it, first with a long period and then with a short one."""
+        began = self._inside("read", event).strip()
+        found_ns = self._find(event, began, _COARSE_NS)
+        self._cell.go_until(max(self._cell.now_ns, found_ns - 2 * _COARSE_NS))
+        found_ns = self._find(event, began, _FINE_NS)
+        for _ in range(_MAX_MISSES):  # a copy in which a program runs may be some us ahead
+            self._cell.go_until(max(self._cell.now_ns, found_ns))
+            if self._inside("is", event, began).strip() == "yes":
+                break
+            found_ns += _FINE_NS
+        self._say_where()
+        return False
+
+    def _find(self, event: str, began: str, period_ns: int) -> int:
+        """Returns when an event happens, in a copy that looks so often and ends with that."""
+        try:
+            return int(self._inside("find", event, began, str(period_ns)))
+        except UsageError:
+            raise
+        except FlightpathError as error:  # the copy has measured the cell to its end
+            raise UsageError(f"no {event!r} before the end of the cell", f"it is still {self._now()}") from error
+        finally:
+            self._cell.forget_look()
+
+    def _inside(self, *words: str) -> str:
+        """Runs a command of our own in the copy, where the switches and links are."""
+        nodes = json.dumps(self._cell.nodes())
+        looked = self._cell.look(ROOT, shlex.join(python_module(_INSIDE, nodes, *words)), REQUEST_IN_GUEST)
+        if looked.code == UsageError.exit_code:
+            raise UsageError(looked.output.strip())
+        if looked.code:
+            raise FlightpathError(looked.output.strip())
+        return looked.output

@@ -1,0 +1,82 @@
+"""`flightpath replay`: which cell is repeated, and what differs."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from execution.replay.repeated import difference, planned_cell, stored_cell, stored_plan
+from experiments.fidelity.watch import LOAD_BEGAN
+from experiments.plan import Plan
+from flightpath.cli import main
+from flightpath.clock import Clock
+from flightpath.errors import UsageError
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Series, Verdict
+from results.store.store import Store
+
+PLAN = Plan("quick", {"protocol": ("tcp", "mptcp")}, executor="uml", clock=Clock.VIRTUAL, repeat=2)
+
+
+def measured(cell: Cell, goodput: float = 1.5, **found: object) -> CellResult:
+    series = {"goodput": Series("bit/s", (0.0,), (goodput,))}
+    measurement = Measurement({"goodput": Metric(goodput, "bit/s")}, series)
+    return CellResult(cell, measurement, Certificate(Verdict.FAITHFUL, found={LOAD_BEGAN: 1, **found}))
+
+
+CELLS = [measured(cell) for cell in PLAN.cells()]
+
+
+@pytest.mark.parametrize(("wanted", "label"), [(None, CELLS[0].cell.label), ("3", CELLS[2].cell.label)])
+def test_a_cell_has_a_number(wanted, label):
+    assert stored_cell(CELLS, wanted, "run").cell.label == label
+
+
+def test_a_cell_has_parameters_in_any_order():
+    assert stored_cell(CELLS, "#2 protocol=mptcp", "run").cell == Cell({"protocol": "mptcp"}, 2)
+    assert planned_cell(PLAN, Cell({"protocol": "mptcp"}, 2)).cell.label == "protocol=mptcp #2"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        ("5", r"no cell 5\n.*1 to 4"),
+        ("protocol=mptpc #2", r"no cells 'protocol=mptpc #2'\n.*did you mean 'protocol=mptcp #2'"),
+        ("protocol=mptcp", r"2 cells 'protocol=mptcp'\n.*one of: protocol=mptcp"),
+    ],
+)
+def test_an_unknown_cell_is_refused_with_the_nearest(wanted, problem):
+    with pytest.raises(UsageError, match=problem):
+        stored_cell(CELLS, wanted, "run")
+
+
+def test_a_cell_that_does_not_say_when_its_load_began_is_refused():
+    with pytest.raises(UsageError, match="an earlier version"):
+        stored_cell([replace(CELLS[0], certificate=Certificate(Verdict.FAITHFUL))], None, "run")
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (replace(PLAN, clock=Clock.REAL).as_json(), "on the real clock, which no one can stop"),
+        ({"host": "example.org"}, "has no plan"),
+    ],
+)
+def test_what_cannot_be_repeated_is_refused(plan, problem):
+    record = RunRecord("r", "mptcp_load", plan, [], {}, datetime.now(UTC), None, RunStatus.DONE)
+    with pytest.raises(UsageError, match=problem):
+        stored_plan(record)
+
+
+def test_what_differs_is_named_to_the_last_bit():
+    one = measured(PLAN.cells()[0], 0.1 + 0.2)
+    assert difference(one, measured(PLAN.cells()[0], 0.1 + 0.2)) == []
+    assert difference(one, measured(PLAN.cells()[0], 0.3)) == [
+        "goodput: 0.30000000000000004 bit/s is stored, 0.3 bit/s measured now",
+        "goodput: another series",
+    ]
+
+
+def test_without_a_terminal_it_says_what_to_give(tmp_path, capsys):
+    Store.open(tmp_path)
+    assert main(["replay", "latest", "--results", str(tmp_path)]) == 2
+    assert '--run "h1 ss -tin"' in capsys.readouterr().err
