@@ -26,6 +26,8 @@ LAB_OPTIONS ?=
 CAMPAIGN ?=
 # Parts of the reproduction record, all if none is named: make reproduce PART="dtn_buffers dtn_window"
 PART ?=
+# FULL=1: the papers' own sizes and repetitions
+FULL ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
@@ -75,8 +77,8 @@ database: | environment
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 4 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
-reproduce: setup ## every claim of the four papers, and a page about them (two hours; goes on after Ctrl-C; PART="dtn_buffers …")
-	@$(PYTHON) -m scenarios.reproduction $(REPRODUCE_OPTIONS) $(PART)
+reproduce: setup ## every claim of the four papers, and a page about them (two hours, FULL=1 days; goes on after Ctrl-C; PART="dtn_buffers …")
+	@$(PYTHON) -m scenarios.reproduction $(if $(FULL),--full) $(REPRODUCE_OPTIONS) $(PART)
 reproduce-record: setup ## put what it measured into the record in docs/, to commit
 	@$(PYTHON) -m scenarios.reproduction --record
 reproduce-check: setup ## compare what it measured with that record; fails where a verdict changed

@@ -211,6 +211,13 @@ class Scenario(ABC):
         """Returns the time in ms that the experiment is about, of which a path may add 5 %; 0: there is none."""
         return 0.0
 
+    def goodput_limits_bps(self, cell: Cell, plan: Plan) -> Mapping[str, float]:
+        """Returns the maximum payload rate of the links for each metric that is the goodput of a transfer.
+
+        By default there is none. Of a series with the same name, stalls are found too.
+        """
+        return {}
+
     # What comes with this class
 
     def varied(self, request: PlanRequest) -> dict[str, tuple[str, ...]]:
@@ -306,6 +313,11 @@ class Scenario(ABC):
             measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
             if clock_here() is Clock.VIRTUAL:
                 measured = of_network(measured)
-            certificate = watch.certificate(self.reasons_unusable(measured), self.measured_time_ms(measured))
+            certificate = watch.certificate(
+                self.reasons_unusable(measured),
+                self.measured_time_ms(measured),
+                measured=measured,
+                goodput_limits_bps=self.goodput_limits_bps(cell, plan),
+            )
             found = {**certificate.found, "scale": plan.scale, PATH_BPS: path_bps, **captures.facts(taken)}
             return CellResult(cell, measured, replace(certificate, found=found))

@@ -1,4 +1,4 @@
-"""TCP_INFO and MPTCP_INFO, the kernel's state of a connection, and its counters of MPTCP."""
+"""TCP_INFO and MPTCP_INFO, the kernel's state of a connection, and its counters of TCP and MPTCP."""
 
 import socket
 import struct
@@ -70,9 +70,9 @@ def subflows(connection: socket.socket) -> int:
     return raw[0] + 1  # the kernel counts those besides the first
 
 
-def mptcp_counters(netstat: str) -> dict[str, int]:
-    """Parses the MPTCP counters in /proc/net/netstat: a line with names, one with values; none without MPTCP."""
-    lines = [line.split()[1:] for line in netstat.splitlines() if line.startswith("MPTcpExt:")]
+def counters(text: str, group: str) -> dict[str, int]:
+    """Parses a group in /proc/net/snmp or netstat, such as `MPTcpExt`: a line with names, one with values."""
+    lines = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{group}:")]
     return dict(zip(lines[0], map(int, lines[1]), strict=True)) if lines else {}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from experiments.claims import Evidence
-from experiments.judging import MORE, Found, Range, claim, level
+from experiments.judging import MORE, Found, Range, claim, found, growth, level, sample
 from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
 from experiments.plan import Plan
 from flightpath.overrides import override
@@ -54,6 +54,18 @@ def _shares(evidence: Evidence) -> dict[str, Found]:
     }
 
 
+def _clearer(evidence: Evidence) -> dict[str, Found]:
+    """Returns the change of the ratio of the fastest link to the slowest, from the smallest file to the largest."""
+    slow, *_, fast = evidence.tried("bandwidth_mbps", least=len(PAPER_MBPS))
+
+    def ratios(size: ParameterValue) -> list[float]:
+        low, high = (sample(evidence, "goodput", {"size_mb": size, "bandwidth_mbps": rate}) for rate in (slow, fast))
+        return [above / below for below, above in zip(low, high, strict=False)]
+
+    sizes = evidence.tried("size_mb", least=2)
+    return {"": found(lambda: growth(ratios(sizes[0]), ratios(sizes[-1])))}
+
+
 class DtnBottleneck(DtnTransfer):
     """Throughput of file transfers between two data transfer nodes, over bottlenecks of 10, 5, 2 and 1 Gb/s.
 
@@ -79,7 +91,13 @@ class DtnBottleneck(DtnTransfer):
     claims = (
         claim("a smaller link capacity gives a smaller measured throughput", "10 > 5 > 2 > 1 Gb/s", _ordered, MORE),
         claim(
-            "the tool measures the bottleneck",
+            "the larger the file, the clearer the difference between the link capacities",
+            "the ratio of 10 to 1 Gb/s grows from the smallest file to the largest",
+            _clearer,
+            MORE,
+        ),
+        claim(
+            "the tool measures the bottleneck (ours)",
             f"at least {AGREES_PERCENT:g} % of what it can carry, slow start included",
             _shares,
             Range(least=AGREES_PERCENT),

@@ -22,7 +22,6 @@ from results.records import Cell, Measurement, Metric
 from scenarios.dtn.transfer import MB, DtnTransfer
 from topologies.fabric import Fabric
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS
-from topologies.links.spec import PAYLOAD_SHARE
 from topologies.links.texts import link_specs
 
 PATHS: Mapping[str, tuple[str, ...]] = {
@@ -199,6 +198,10 @@ class DtnMultihomed(DtnTransfer):
         return 2 + int(cell.parameters["size_mb"]) / 25  # over a path of 200 Mb/s
 
     @override
+    def goodput_limits_bps(self, cell: Cell, plan: Plan) -> Mapping[str, float]:
+        return {"goodput": _payload_limit_bps(cell)}
+
+    @override
     def load(self, run: RunningCell) -> Measurement:
         client = run.testbed.host(self.target)
         before = mptcp.read_counters(client)
@@ -223,7 +226,7 @@ def _links(cell: Cell) -> tuple[str, ...]:
 def _payload_limit_bps(cell: Cell) -> float:
     """Returns the maximum TCP payload rate of all paths together."""
     links = link_specs("paths", _links(cell), len(_links(cell)))
-    return PAYLOAD_SHARE * sum(link.bandwidth_bps or 0 for link in links if link)
+    return sum(link.payload_bps or 0 for link in links if link)
 
 
 if __name__ == "__main__":

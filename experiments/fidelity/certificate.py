@@ -32,7 +32,7 @@ def certify(
     congestion_control: Mapping[str, Mapping[str, int]],
     expected_congestion_control: str | None,
     epoch_offsets_s: Sequence[float] = (),
-    reasons_unusable: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
     measured_time_ms: float = 0.0,
 ) -> Certificate:
     """Judges a testbed.
@@ -46,12 +46,12 @@ def certify(
         congestion_control: per host, how many connections used which algorithm during the load.
         expected_congestion_control: the algorithm for all connections; None if any may be used.
         epoch_offsets_s: `flightpath.clock.epoch_offset_s()`, from the calibration to the end of the load.
-        reasons_unusable: why the measurement is unusable whatever the testbed did.
+        findings: further ones, on what was measured.
         measured_time_ms: the time that the experiment is about, of which paths may add a share.
     """
     is_real = facts.get("clock", Clock.REAL) == Clock.REAL
     findings = [
-        *(Finding(Verdict.UNUSABLE, reason) for reason in reasons_unusable),
+        *findings,
         *_judge_time_of_day(epoch_offsets_s),
         *(_judge_processor(idle.values, steal.values) if is_real else ()),
         *judge_calibration(calibration, measured_time_ms),

@@ -11,13 +11,15 @@ from typing import Any, Self
 
 import congestion
 from experiments.fidelity.certificate import certify
+from experiments.fidelity.findings import Finding
+from experiments.fidelity.goodput import judge_goodput
 from experiments.fidelity.links import expected_drops
 from flightpath.clock import Clock, clock_here, epoch_offset_s
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.counters import cpu
+from probes.counters import cpu, tcp
 from probes.counters import links as link_counters
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
-from results.records import Certificate, Metric, Series
+from results.records import Certificate, Measurement, Metric, Series, Verdict
 from topologies.calibration import processor
 from topologies.hosts import congestion_control
 from topologies.links.emulated_link import EmulatedLink
@@ -88,6 +90,7 @@ class Watch:
         names, measured = {link.name: name for name, link in self._links.items()}, self._testbed.calibrate()
         links = tuple(dataclasses.replace(link, link=names[link.link]) for link in measured.links)
         self._calibration = dataclasses.replace(measured, links=links)
+        self._tcp_before = tcp.snapshot(self._testbed.net.hosts)
         self._before, self._since_s = link_counters.snapshot(self._links), time.monotonic()
         self._sampler.__enter__()
         self.log.links.update(
@@ -106,6 +109,10 @@ class Watch:
             self.check()
             self._load_s = elapsed_s = time.monotonic() - self._since_s
             self._summary = link_counters.summary(self._before, link_counters.snapshot(self._links), elapsed_s)
+            self._tcp_counters = {
+                name: tcp.increases(self._tcp_before[name], of_host)
+                for name, of_host in tcp.snapshot(self._testbed.net.hosts).items()
+            }
         elif isinstance(error, Exception):
             self._raise_cause(error)
 
@@ -168,11 +175,19 @@ class Watch:
         self._start_s, self._end_s = start_s, end_s
         self._sampler.sample()
 
-    def certificate(self, reasons_unusable: Sequence[str] = (), measured_time_ms: float = 0.0) -> Certificate:
+    def certificate(
+        self,
+        reasons_unusable: Sequence[str] = (),
+        measured_time_ms: float = 0.0,
+        *,
+        measured: Measurement | None = None,
+        goodput_limits_bps: Mapping[str, float] = {},
+    ) -> Certificate:
         """Returns the certificate.
 
         Args:
             reasons_unusable: why the measurement is unusable whatever the testbed did.
+            measured, goodput_limits_bps: see `judge_goodput`.
             measured_time_ms: the time that the experiment is about; see `Scenario.measured_time_ms`.
 
         Raises:
@@ -187,6 +202,7 @@ class Watch:
                 **self._facts,
                 "load_s": self._load_s,
                 **({LOAD_BEGAN: self._load_began_ns} if clock_here() is Clock.VIRTUAL else {}),
+                "tcp_counters": self._tcp_counters,
                 "congestion_control_origin": {name: congestion.origin(name) for name in sorted(used)},
                 "events": [{"event": str(event), "happened_at_s": seen_s.get(event)} for event in self._events],
             },
@@ -198,7 +214,10 @@ class Watch:
             congestion_control=self._algorithms,
             expected_congestion_control=self._expected_congestion_control,
             epoch_offsets_s=(self._epoch_offset_s, *self.log.epoch_offsets_s),
-            reasons_unusable=[*reasons_unusable, *missing],
+            findings=[
+                *(Finding(Verdict.UNUSABLE, reason) for reason in [*reasons_unusable, *missing]),
+                *judge_goodput(measured or Measurement(), goodput_limits_bps, self._tcp_counters),
+            ],
             measured_time_ms=measured_time_ms,
         )
 

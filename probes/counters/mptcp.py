@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import CommandHost
-from flightpath.tcp_info import mptcp_counters
+from flightpath.tcp_info import counters
+from probes.counters.tcp import increases
 
 _SYN_SENT = "MPCapableSYNTX"
 _JOINED_AS_CLIENT = "MPJoinSynAckRx"
@@ -14,8 +15,8 @@ _FALLBACKS = ("MPCapableSYNTXDrop", "InfiniteMapTx", "InfiniteMapRx", "MPFailTx"
 
 def read_counters(host: CommandHost) -> Mapping[str, int]:
     """Returns the MPTCP counters of a host: `MPTcpExt` in its /proc/net/netstat."""
-    if counters := mptcp_counters(host.run(["cat", "/proc/net/netstat"])):
-        return counters
+    if of_mptcp := counters(host.run(["cat", "/proc/net/netstat"]), "MPTcpExt"):
+        return of_mptcp
     hint = "it needs CONFIG_MPTCP; `flightpath doctor` checks this"
     raise MeasurementFailed(f"{host.name}: the kernel has no MPTCP counters", hint)
 
@@ -39,24 +40,20 @@ def require_mptcp(
     Returns:
         The numbers of `connections`, of `joins`, and of `fallbacks` if there are any.
     """
-    increases = _increases(before, after)
-    fallbacks = {name: count for name, count in increases.items() if "Fallback" in name or name in _FALLBACKS}
-    if not increases.get(_SYN_SENT):
+    changes = increases(before, after)
+    fallbacks = {name: count for name, count in changes.items() if "Fallback" in name or name in _FALLBACKS}
+    if not changes.get(_SYN_SENT):
         raise MeasurementFailed(f"{client} opened no MPTCP connection", "is the client run with mptcpize?")
-    if joined and not increases.get(_JOINED_AS_CLIENT):
+    if joined and not changes.get(_JOINED_AS_CLIENT):
         raise MeasurementFailed(f"no subflow joined a connection of {client}: MPTCP used one path only")
     if fallbacks and not may_fall_back:
         named = ", ".join(f"{name}={count}" for name, count in sorted(fallbacks.items()))
         raise MeasurementFailed(f"connections of {client} fell back to TCP: {named}")
-    handshakes = {"connections": increases[_SYN_SENT], "joins": increases.get(_JOINED_AS_CLIENT, 0)}
+    handshakes = {"connections": changes[_SYN_SENT], "joins": changes.get(_JOINED_AS_CLIENT, 0)}
     return {**handshakes, "fallbacks": sum(fallbacks.values())} if fallbacks else handshakes
 
 
 def require_no_mptcp(client: str, before: Mapping[str, int], after: Mapping[str, int]) -> None:
     """Raises MeasurementFailed if a host opened MPTCP connections in a measurement of plain TCP."""
-    if count := _increases(before, after).get(_SYN_SENT):
+    if count := increases(before, after).get(_SYN_SENT):
         raise MeasurementFailed(f"{client} opened {count} MPTCP connections in a measurement of plain TCP")
-
-
-def _increases(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    return {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}

@@ -5,7 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import native
@@ -18,6 +18,8 @@ from results.records import Measurement, Metric, Series
 
 _GRACE_S = 30.0
 _BUSY_S, _BUSY_PAUSE_S = 3.0, 0.1
+_MOVABLE_SHARE = 0.25
+"""Share of the measured time by which each of its ends may move inwards: see `between_crests`."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ class Iperf3(Probe):
         """Transfers; see `Probe.run`.
 
         Returns:
-            Metrics `goodput` (bit/s, payload, as the receiver counts it), `cpu_sender` and `cpu_receiver` (% of a core,
-            iperf3's processes with the kernel's work for them); for TCP `retransmissions` (1), and `rtt` (ms, mean of
-            the smoothed round trip) if the client sends and MPTCP is not used; for UDP `lost` (%) and `jitter` (ms).
+            Metrics `goodput` (bit/s, payload, as the receiver counts it; over a time, see `between_crests`),
+            `cpu_sender` and `cpu_receiver` (% of a core, iperf3's processes with the kernel's work for them); for TCP
+            `retransmissions` (1), and `rtt` (ms, mean of the smoothed round trip) if the client sends and MPTCP is not
+            used; for UDP `lost` (%) and `jitter` (ms).
             Series `goodput` (bit/s, as the receiver counts it: a sender counts what fits into its socket's buffer).
         """
         deadline = time.monotonic() + _BUSY_S
@@ -107,8 +110,11 @@ class Iperf3(Probe):
         end = report["end"]
         local, remote = (end["cpu_utilization_percent"][f"{side}_total"] for side in ("host", "remote"))
         sender, receiver = (remote, local) if self.reverse else (local, remote)
+        counts = self._counts((report if self.reverse else report["server_output_json"])["intervals"])
+        is_timed = self.udp_bps is None and self.size_bytes is None
+        rate_bps = between_crests(counts) if is_timed and counts else _received(end)["bits_per_second"]
         metrics = {
-            "goodput": Metric(_received(end)["bits_per_second"], "bit/s"),
+            "goodput": Metric(rate_bps, "bit/s"),
             "cpu_sender": Metric(sender, "%"),
             "cpu_receiver": Metric(receiver, "%"),
         }
@@ -120,24 +126,44 @@ class Iperf3(Probe):
         else:
             metrics["lost"] = Metric(end["sum"]["lost_percent"], "%")
             metrics["jitter"] = Metric(end["sum"]["jitter_ms"], "ms")
-        goodput = self._series((report if self.reverse else report["server_output_json"])["intervals"])
         facts = {"iperf3": report["start"].get("version", ""), "mss_bytes": report["start"].get("tcp_mss_default")}
-        return Measurement(metrics, {"goodput": goodput}, facts)
+        begins, rates = [begin for begin, _, _ in counts], [bits / (end - begin) for begin, end, bits in counts]
+        return Measurement(metrics, {"goodput": Series("bit/s", tuple(begins), tuple(rates))}, facts)
 
-    def _series(self, intervals: Sequence[Mapping[str, Any]]) -> Series:
-        """Returns the goodput in a receiver's intervals, without the warm-up and without the rest at the end.
+    def _counts(self, intervals: Sequence[Mapping[str, Any]]) -> list[tuple[float, float, float]]:
+        """Returns begin, end and bits of a receiver's intervals, without the warm-up and without the rest at the end.
 
         If the warm-up ends at the moment at which an interval should, iperf3 gives the next one the start of that
         interval, on a clock that has begun again, and its time. So each begins here where the one before it ended.
         """
         sums = [interval["sum"] for interval in intervals if not interval["sum"].get("omitted")]
         spans = list(pairwise([0.0, *(each["end"] for each in sums)]))
-        rates = [
-            (begin, 8 * each["bytes"] / (end - begin))
+        return [
+            (begin, end, 8.0 * each["bytes"])
             for each, (begin, end) in zip(sums, spans, strict=True)
             if end - begin >= self.interval_s / 2
         ]
-        return Series("bit/s", tuple(begin for begin, _ in rates), tuple(rate for _, rate in rates))
+
+
+def between_crests(counts: Sequence[tuple[float, float, float]]) -> float:
+    """Returns the mean rate between the moments, near both ends, at which a receiver held least back.
+
+    A receiver's program gets nothing that arrived behind a lost packet before that has come again: several MB on a
+    path with a long queue. Such bytes crossed earlier than they are read. So a time that begins while some are held
+    back counts more than crossed in it, and one that ends so less. At each end that boundary of two intervals counts,
+    up to a quarter of the time inwards, at which the bits so far are most ahead of the mean rate.
+
+    Args:
+        counts: begin, end and bits of each interval.
+    """
+    times = [counts[0][0], *(end for _, end, _ in counts)]
+    bits = [0.0, *accumulate(count for _, _, count in counts)]
+    length_s = times[-1] - times[0]
+    ahead = [count - bits[-1] * (at - times[0]) / length_s for at, count in zip(times, bits, strict=True)]
+    movable_s = _MOVABLE_SHARE * length_s
+    begin = max((i for i, at in enumerate(times) if at - times[0] <= movable_s), key=ahead.__getitem__)
+    last = max((i for i, at in enumerate(times) if times[-1] - at <= movable_s), key=lambda i: (ahead[i], i))
+    return (bits[last] - bits[begin]) / (times[last] - times[begin])
 
 
 def _patiently() -> list[str]:

@@ -114,6 +114,11 @@ class DtnTransfer(Scenario):
         return None if buffer in (None, KERNEL_DEFAULT) else int(buffer)
 
     @override
+    def goodput_limits_bps(self, cell: Cell, plan: Plan) -> Mapping[str, float]:
+        limit_bps = self.link(cell, plan).payload_bps
+        return {"goodput": limit_bps} if limit_bps else {}
+
+    @override
     def reasons_unusable(self, measured: Measurement) -> list[str]:
         limit = measured.metadata.get("limit")
         return [f"the path was not the limit: {limit}"] if limit else []

@@ -3,6 +3,7 @@
 import re
 import time
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -25,6 +26,13 @@ BASELINE = "baseline4"
 TUNNELS = ("tun4_path4", "tun4_path6", "tun6_path4", "tun6_path6")
 MPTCPS = ("mptcp4", "mptcp6")
 
+PROCESSOR_TIMES: Mapping[str, str] = {
+    "sender": "cpu_sender",
+    "receiver": "cpu_receiver",
+    "both and links": "cpu_total",
+}
+"""What the papers' processor time may be, by its name: they measured hosts, which do the links' receiving here."""
+
 _NAME = re.compile(
     r"tun(?P<inside>[46])_path(?P<outside>[46])(?P<plain>_plain)?|(?P<kind>mptcp|baseline)(?P<family>[46])"
 )
@@ -32,6 +40,7 @@ _IP_BYTES = {4: 20, 6: 40}
 _TCP_BYTES = 32
 _TUNNEL_BYTES = 8 + 8
 """Length of UDP's header, and of GRE's with a sequence number."""
+_UDP_HEADER_BYTES = 8
 _UDP_LOAD = 0.9
 """Fraction of the paths' capacity at which UDP is sent: it does not slow down by itself."""
 
@@ -80,11 +89,10 @@ class Configuration:
             return cls(match["kind"], int(match["family"]), int(match["family"]))
         return cls("tun", int(match["inside"]), int(match["outside"]), is_plain=match["plain"] is not None)
 
-    @property
-    def payload_share(self) -> float:
-        """The share of TCP's payload in the bytes of a full packet on a path."""
+    def payload_share(self, header_bytes: int = _TCP_BYTES) -> float:
+        """Returns the share of the payload in the bytes of a full packet on a path, by default that of TCP."""
         outside = _IP_BYTES[self.paths_family] + _TUNNEL_BYTES if self.kind == "tun" else 0
-        return (1500 - outside - _IP_BYTES[self.family] - _TCP_BYTES) / (1500 + ETHERNET_HEADER_BYTES)
+        return (1500 - outside - _IP_BYTES[self.family] - header_bytes) / (1500 + ETHERNET_HEADER_BYTES)
 
 
 class MultipathScenario(Scenario):
@@ -126,9 +134,19 @@ class MultipathScenario(Scenario):
         """Returns the warm-up of iperf3, which its result leaves out."""
         return 1.0
 
-    def payload_limit_bps(self, cell: Cell, plan: Plan) -> float:
-        """Returns the maximum TCP payload rate of all paths of a cell together."""
-        return sum(link.bandwidth_bps or 0 for link in self.links(cell, plan)) * self.configuration(cell).payload_share
+    def payload_limit_bps(self, cell: Cell, plan: Plan, header_bytes: int = _TCP_BYTES) -> float:
+        """Returns the maximum payload rate of all paths of a cell together, by default TCP's."""
+        share = self.configuration(cell).payload_share(header_bytes)
+        return sum(link.bandwidth_bps or 0 for link in self.links(cell, plan)) * share
+
+    @override
+    def goodput_limits_bps(self, cell: Cell, plan: Plan) -> dict[str, float]:
+        rates = [link.bandwidth_bps or 0 for link in self.links(cell, plan)]
+        if not sum(rates):
+            return {}
+        used = rates[0] / sum(rates) if self.configuration(cell).kind == "baseline" else 1.0
+        tcp_bps, udp_bps = (self.payload_limit_bps(cell, plan, size) for size in (_TCP_BYTES, _UDP_HEADER_BYTES))
+        return {"goodput": used * tcp_bps, "ftp_goodput": used * tcp_bps, "udp_goodput": udp_bps}
 
     def share_of_sum(self, measured: Measurement, run: RunningCell) -> Metric:
         """Returns the goodput as a share of `payload_limit_bps`."""
@@ -174,15 +192,25 @@ class MultipathScenario(Scenario):
             begun_s = time.monotonic()
             run.progress(0.4, "iperf3")
             measured = transfers.iperf3(settings["seconds"], self.warm_up_s(run.cell))
+            iperf3_s = time.monotonic() - begun_s
+            if settings["size_mb"]:
+                run.progress(0.6, "ftp")
+                measured = measured.merged(transfers.ftp(settings["size_mb"] * MB))
+            compared_s = time.monotonic() - begun_s
             if tunnel is not None and settings["udp_s"]:
-                run.progress(0.6, "udp")
+                run.progress(0.8, "udp")
                 rate_bps = int(_UDP_LOAD * self.payload_limit_bps(run.cell, run.plan))
                 measured = measured.merged(transfers.udp(settings["udp_s"], rate_bps))
-            if settings["size_mb"]:
-                run.progress(0.7, "ftp")
-                measured = measured.merged(transfers.ftp(settings["size_mb"] * MB))
             run.watch.set_load_interval(begun_s, time.monotonic())
             transfers.prove(all_paths=self.uses_all_paths)
+        # Without UDP, which only a tunnel carries: technologies are compared by their course.
         idle = run.watch.idle_cpu
-        busy = Series("%", idle.times_s, tuple(100 - value for value in idle.values))
-        return measured.merged(Measurement(series={"busy": busy}))
+        busy, of_iperf3 = (_busy(idle, until_s) for until_s in (compared_s, iperf3_s))
+        return measured.merged(Measurement(series={"busy": busy, "busy_iperf3": of_iperf3}))
+
+
+def _busy(idle: Series, until_s: float) -> Series:
+    """Returns the busy share of the machine in %, in the intervals that end by a time of the load."""
+    ends = (*idle.times_s[1:], float("inf"))
+    within = [i for i, end in enumerate(ends[: len(idle.values)]) if end <= until_s]
+    return Series("%", tuple(idle.times_s[i] for i in within), tuple(100 - idle.values[i] for i in within))

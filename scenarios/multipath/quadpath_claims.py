@@ -7,9 +7,9 @@ itself, so that most claims need all configurations: the full form.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 
-from experiments.claims import ClaimCheck, Evidence, InsufficientData, Outcome
+from experiments.claims import ClaimCheck, Evidence, Outcome
 from experiments.judging import (
     ABOUT_PERCENT,
     ALIKE,
@@ -18,7 +18,6 @@ from experiments.judging import (
     MORE,
     ONE_REPETITION,
     Found,
-    Point,
     Range,
     about,
     change,
@@ -31,13 +30,10 @@ from experiments.judging import (
     of_ratio,
     sample,
 )
-from results.records import CellResult
 from results.statistics.estimates import Estimate, relative_deviation
 from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS
-
-PATHS = 4
-PAPERS = ("cubic", "reno", "illinois", "scalable", "veno", "highspeed", "vegas")
-ALL_BUT_VEGAS = PAPERS[:-1]
+from scenarios.multipath.processor_claims import processor_claims
+from scenarios.multipath.quadpath_cases import ALL_BUT_VEGAS, PAPERS, PATHS, against_each, cells_of
 
 PLAIN = "tun4_path4_plain"
 """A tunnel that works as the paper's did: a packet per system call, and no reordering buffer."""
@@ -55,9 +51,6 @@ _TESTS = {"goodput": "iperf3", "ftp_goodput": "FTP"}
 _DRAWN = "tun4_path4"
 """The tunnel whose downloads the paper draws over time, beside those over one path."""
 
-_DRAWN6 = ("mptcp6", "tun6_path6")
-"""The configurations whose processor time the paper draws, in Figures 5 to 7."""
-
 UDP_MBPS, UDP_LOST_PERCENT = 300.0, 0.1
 """UDP rate that needs more than three of the four paths, and the tolerated loss at 90 % of all paths' capacity."""
 
@@ -69,8 +62,7 @@ def quadpath_claims() -> tuple[ClaimCheck, ...]:
         *_downloads(),
         *_families(),
         *_datagrams(),
-        *_processors(),
-        *_numbers_of_paths(),
+        *processor_claims(),
         ClaimCheck(
             "repetitions deviate by one per cent at most",
             f"less than {DEVIATION_PERCENT:g} %, with every algorithm in every configuration, by iperf3 and FTP",
@@ -97,8 +89,9 @@ def _throughput() -> Iterable[ClaimCheck]:
         yield claim(
             f"{test}, MPT-GRE: Vegas is slower than every other algorithm",
             "slower, in every tunnel",
-            partial(_against_each, algorithm="vegas", configurations=TUNNELS, metric=metric),
+            partial(against_each, algorithm="vegas", configurations=TUNNELS, metric=metric),
             LESS,
+            needs_real_clock=True,
         )
     for sentence, tunnels in (
         ("iperf3: Vegas in the tunnel stays at about one path", TUNNELS),
@@ -110,6 +103,7 @@ def _throughput() -> Iterable[ClaimCheck]:
             partial(_rates, configurations=tunnels, algorithms=("vegas",)),
             _ABOUT_ONE_PATH,
             form=form,
+            needs_real_clock=True,
         )
 
 
@@ -121,6 +115,7 @@ def _downloads() -> Iterable[ClaimCheck]:
         10.0,
         ABOUT_PERCENT,
         stated="only about ten per cent",
+        needs_real_clock=True,
     )
     yield from direction_and_size(
         "FTP with cubic: a download takes less time than over one path",
@@ -139,8 +134,14 @@ def _downloads() -> Iterable[ClaimCheck]:
     yield claim(
         "FTP: cubic gives the highest throughput",
         "cubic first, in the tunnel and with MPTCP",
-        partial(_against_each, algorithm="cubic", configurations=(_DRAWN, "mptcp4"), metric="ftp_goodput"),
+        partial(against_each, algorithm="cubic", configurations=(_DRAWN, "mptcp4"), metric="ftp_goodput"),
         MORE,
+    )
+    yield claim(
+        "FTP gives nearly the throughput of iperf3",
+        f"within {ABOUT_PERCENT:g} %, with every algorithm in every configuration",
+        _ftp_against_iperf3,
+        ALIKE,
     )
 
 
@@ -148,6 +149,12 @@ def _families() -> Iterable[ClaimCheck]:
     sentence, members = "FTP: MPTCP is slightly faster over IPv6 than over IPv4", _ipv6
     yield claim(sentence, "more, with every algorithm", members, MORE)
     yield claim(f"{sentence}: by how much", f"up to {ABOUT_PERCENT:g} %", members, Range(EQUAL_PERCENT, ABOUT_PERCENT))
+    yield claim(
+        "FTP: MPTCP is more stable over IPv6 than over IPv4",
+        "repetitions deviate less, in the mean of all algorithms",
+        lambda evidence: {"": found(lambda: _stability(evidence))},
+        LESS,
+    )
     yield claim(
         f"FTP: over IPv6 MPTCP reaches more than {CLAIMED_MBPS:g} Mbit/s",
         "more, with every algorithm",
@@ -175,54 +182,6 @@ def _datagrams() -> Iterable[ClaimCheck]:
     )
 
 
-def _processors() -> Iterable[ClaimCheck]:
-    """Yields the claims about processor time, which the paper compares over IPv6, by iperf3."""
-    yield claim(
-        "MPTCP takes less processor time than MPT-GRE",
-        "MPT-GRE more, with every algorithm but Vegas, over IPv6",
-        partial(_costs, algorithms=ALL_BUT_VEGAS),
-        MORE,
-        needs_real_clock=True,
-    )
-    yield claim(
-        "with Vegas MPTCP and MPT-GRE take the same processor time",
-        f"within {ABOUT_PERCENT:g} %, over IPv6",
-        partial(_costs, algorithms=("vegas",)),
-        ALIKE,
-        needs_real_clock=True,
-    )
-    yield claim(
-        "with Vegas the processor time of MPT-GRE oscillates, over IPv6",
-        "changes from second to second larger than with MPTCP",
-        lambda evidence: {"": found(lambda: _oscillation(evidence))},
-        MORE,
-        needs_real_clock=True,
-    )
-
-
-def _numbers_of_paths() -> Iterable[ClaimCheck]:
-    """Yields the claims about an "almost linear increase of CPU utilization with the number of … paths used"."""
-    sentence = "processor time increases with the number of paths"
-    yield claim(
-        sentence,
-        "more over four than over one, with cubic over IPv6",
-        _from_one_path_to_all,
-        MORE,
-        needs_real_clock=True,
-    )
-    yield claim(
-        f"{sentence}: almost linearly",
-        f"within {ABOUT_PERCENT:g} % of a straight line from one path to four",
-        _off_the_line,
-        ALIKE,
-        needs_real_clock=True,
-    )
-
-
-def _cells(configuration: str, algorithm: str, paths: int = PATHS) -> Point:
-    return {"configuration": configuration, "congestion_control": algorithm, "paths": paths}
-
-
 def _rates(
     evidence: Evidence,
     configurations: Sequence[str],
@@ -232,82 +191,41 @@ def _rates(
 ) -> dict[str, Found]:
     """Returns the throughput in Mbit/s, or another metric, of each algorithm in each configuration."""
     return {
-        f"{algorithm}, {configuration}": level(evidence, metric, scale=scale, **_cells(configuration, algorithm))
+        f"{algorithm}, {configuration}": level(evidence, metric, scale=scale, **cells_of(configuration, algorithm))
         for configuration, algorithm in product(configurations, algorithms)
     }
 
 
-def _against_each(evidence: Evidence, algorithm: str, configurations: Sequence[str], metric: str) -> dict[str, Found]:
-    """Returns the lead of an algorithm over each other one in each configuration."""
-    others = [name for name in PAPERS if name != algorithm]
-    return {
-        f"{other}, {configuration}": change(
-            evidence, metric, _cells(configuration, other), _cells(configuration, algorithm)
-        )
-        for configuration, other in product(configurations, others)
-    }
-
-
 def _against_one_path(evidence: Evidence, metric: str, algorithm: str) -> dict[str, Found]:
-    return {"": change(evidence, metric, _cells(BASELINE, algorithm), _cells(_DRAWN, algorithm))}
+    return {"": change(evidence, metric, cells_of(BASELINE, algorithm), cells_of(_DRAWN, algorithm))}
 
 
 def _ipv6(evidence: Evidence) -> dict[str, Found]:
     return {
-        name: change(evidence, "ftp_goodput", *(_cells(configuration, name) for configuration in MPTCPS))
+        name: change(evidence, "ftp_goodput", *(cells_of(configuration, name) for configuration in MPTCPS))
         for name in PAPERS
     }
 
 
-def _costs(evidence: Evidence, algorithms: Sequence[str]) -> dict[str, Found]:
-    """Returns the change of the processor time from MPTCP to the tunnel, by algorithm."""
+def _ftp_against_iperf3(evidence: Evidence) -> dict[str, Found]:
+    def difference(configuration: str, algorithm: str) -> Estimate:
+        cells = cells_of(configuration, algorithm)
+        return growth(sample(evidence, "goodput", cells), sample(evidence, "ftp_goodput", cells))
+
     return {
-        name: change(evidence, "cpu_total", *(_cells(configuration, name) for configuration in _DRAWN6))
-        for name in algorithms
+        f"{algorithm}, {configuration}": found(partial(difference, configuration, algorithm))
+        for configuration, algorithm in product((*TUNNELS, *MPTCPS), PAPERS)
     }
 
 
-def _from_one_path_to_all(evidence: Evidence) -> dict[str, Found]:
-    return {
-        name: change(evidence, "cpu_total", _cells(name, "cubic", 1), _cells(name, "cubic", PATHS)) for name in _DRAWN6
-    }
-
-
-def _off_the_line(evidence: Evidence) -> dict[str, Found]:
-    """Returns the distance of the processor time over two and three paths from the line through one and four."""
-    return {
-        f"{paths} paths, {name}": found(partial(_distance, evidence, name, paths))
-        for name, paths in product(_DRAWN6, range(2, PATHS))
-    }
-
-
-def _distance(evidence: Evidence, configuration: str, paths: int) -> Estimate:
-    first, here, last = (
-        sample(evidence, "cpu_total", _cells(configuration, "cubic", number)) for number in (1, paths, PATHS)
-    )
-    share = (paths - 1) / (PATHS - 1)
-    line = [one + share * (all_paths - one) for one, all_paths in zip(first, last, strict=False)]
-    return growth(line, here)
-
-
-def _oscillation(evidence: Evidence) -> Estimate:
-    """Returns the growth, from MPTCP to the tunnel, of the load's changes from second to second."""
-    samples = []
-    for configuration in _DRAWN6:
-        cells = evidence.where(**_cells(configuration, "vegas")).cells
-        samples.append(values := [value for cell in cells if (value := _mean_change(cell)) is not None])
-        if not values:
-            raise InsufficientData(f"configuration={configuration} congestion_control=vegas was not measured")
-    return growth(*samples)
-
-
-def _mean_change(cell: CellResult) -> float | None:
-    """Returns the mean change of the busy share between two samples, which a single step of the load changes little."""
-    busy = cell.measurement.series.get("busy")
-    if busy is None or len(busy.values) < 2:
-        return None
-    changes = [abs(after - before) for before, after in pairwise(busy.values)]
-    return sum(changes) / len(changes)
+def _stability(evidence: Evidence) -> Estimate:
+    """Returns the change of the repetitions' mean deviation, over all algorithms, from IPv4 to IPv6."""
+    samples = [
+        [sample(evidence, "ftp_goodput", cells_of(configuration, name)) for name in PAPERS] for configuration in MPTCPS
+    ]
+    if any(len(values) == 1 for of_family in samples for values in of_family):
+        return Estimate(0.0, None, None, 1)
+    return growth(*([relative_deviation(values).value for values in of_family] for of_family in samples))
 
 
 def _deviation(evidence: Evidence) -> Outcome:
@@ -322,4 +240,4 @@ def _deviation(evidence: Evidence) -> Outcome:
 
 
 def _deviation_of(evidence: Evidence, metric: str, configuration: str, algorithm: str) -> Found:
-    return found(lambda: relative_deviation(sample(evidence, metric, _cells(configuration, algorithm))))
+    return found(lambda: relative_deviation(sample(evidence, metric, cells_of(configuration, algorithm))))

@@ -26,6 +26,8 @@ from topologies.testbed.tunnel import Tunnel
 _PIECE_BYTES = 1 << 20
 _SAMPLE_S = 0.2
 """Interval between two samples of the links' bytes: a download of the quick form takes a second."""
+_INTERVAL_S = 0.1
+"""Interval of iperf3's counts: about a loaded round trip, after which a receiver has read what it held back."""
 
 
 class Transfers:
@@ -52,9 +54,13 @@ class Transfers:
     def iperf3(self, seconds: float, warm_up_s: float) -> Measurement:
         """Sends from h1 to h2 by iperf3, for some seconds after a warm-up."""
         service = Iperf3Server(
-            self._server, self._folder, mptcp=self._is_mptcp, on_listening=congestion_control.set_on_listeners
+            self._server,
+            self._folder,
+            mptcp=self._is_mptcp,
+            on_listening=congestion_control.set_on_listeners,
+            interval_s=_INTERVAL_S,
         )
-        probe = Iperf3(seconds=seconds, warm_up_s=warm_up_s, mptcp=self._is_mptcp)
+        probe = Iperf3(seconds=seconds, warm_up_s=warm_up_s, mptcp=self._is_mptcp, interval_s=_INTERVAL_S)
         before = self._carried()
         with service:
             measured, used = self._run(probe, service)

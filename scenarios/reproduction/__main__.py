@@ -16,13 +16,14 @@ from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
 from scenarios.reproduction.record import Record, newest_evidence, read, record_of
 
-FOLDER = Path("results/reproduction")
+FOLDER, FULL_FOLDER = Path("results/reproduction"), Path("results/reproduction-full")
 
 _EPILOG = """\
 examples:
   python3 -m scenarios.reproduction --dry-run           what would be measured, and how long that takes
   python3 -m scenarios.reproduction                     all parts; after Ctrl-C, the same command continues
   python3 -m scenarios.reproduction dtn_buffers         one part
+  python3 -m scenarios.reproduction --full --dry-run    the same in the papers' own sizes
   python3 -m scenarios.reproduction --page              the page from the store; nothing is measured
   python3 -m scenarios.reproduction --record            updates the record in docs/ from the store, to commit
   python3 -m scenarios.reproduction --check             compares the store with that record
@@ -51,9 +52,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     names = ", ".join(part.name for part in PARTS)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"by default all: {names}")
+    parser.add_argument("--full", action="store_true", help="the papers' own sizes and repetitions: days on two cores")
     parser.add_argument(
-        "--results", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the store and the page ({FOLDER})"
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help=f"folder of the store and the page ({FOLDER}; with --full {FULL_FOLDER})",
     )
+    parser.add_argument("--cluster", metavar="ADDRESS", help="measure what is in virtual time on a cluster")
     parser.add_argument("--jobs", type=int, metavar="N", help="parallel cells in virtual time (one per processor)")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--dry-run", action="store_true", help="print what would be measured, and how long it takes")
@@ -71,18 +77,23 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     check_jobs(options.jobs)
-    wanted = parts.chosen(options.parts)
-    folder = options.results.absolute()
+    known = parts.FULL_SIZE if options.full else PARTS
+    wanted = parts.chosen(options.parts, known)
+    folder = (options.results or (FULL_FOLDER if options.full else FOLDER)).absolute()
+    if options.full and (options.record or options.check is not None):
+        raise UsageError(
+            "--full: the record in docs/ has the parts of two hours", "the full size has its own page: --page"
+        )
     if options.check is not None:
         later = _record(folder, wanted) if options.check is True else read(Path(options.check))
         return _check(later, wanted)
     if options.dry_run:
-        return _dry_run(wanted, folder, options.jobs)
+        return _dry_run(wanted, folder, options)
     if options.page or options.record:
         return _write(folder, wanted, docs=options.record)
     states = _states(wanted, folder)
-    code = measure(states, folder, options.jobs)
-    return max(_write(folder, PARTS), code)
+    code = measure(states, folder, options.jobs, options.cluster)
+    return max(_write(folder, known), code)
 
 
 def _states(wanted: Sequence[Part], folder: Path) -> list[State]:
@@ -97,13 +108,13 @@ def _store(folder: Path) -> Store | None:
         return None
 
 
-def _dry_run(wanted: Sequence[Part], folder: Path, jobs: int | None) -> int:
-    states = _states(wanted, folder)
+def _dry_run(wanted: Sequence[Part], folder: Path, options: argparse.Namespace) -> int:
+    states, jobs = _states(wanted, folder), options.jobs
     for state in states:
         cells = f"{state.cells} of {state.planned} cells"
         left = duration(remaining_s(state, jobs))
         print(f"{state.part.name:32} {state.next:9} {cells:20} {state.part.clock:8} {left}")
-        print(f"  {' '.join(['python', *command(state, folder, jobs)[1:]])}")
+        print(f"  {' '.join(['python', *command(state, folder, jobs, options.cluster)[1:]])}")
     print(f"about {duration(sum(remaining_s(state, jobs) for state in states))} on {parts.CORES} cores")
     return 0
 
@@ -132,6 +143,9 @@ def _check(later: Record, wanted: Sequence[Part]) -> int:
     names = {part.name for part in wanted}
     old = provenance.stale([part for part in committed.parts if part.name in names])
     remarks = [f"the code that measures has changed since the record: {', '.join(old)}"] if old else []
+    if changed := provenance.other_claims(_of_parts(committed, wanted), wanted):
+        again = "make reproduce, then make reproduce-record"
+        remarks.append(f"the record has not judged the claims of today: {', '.join(changed)} ({again})")
     for line in [*remarks, *difference.remarks, *difference.failures]:
         print(line)
     print(f"{difference.same} verdicts are the same, {len(difference.failures)} changed", file=sys.stderr)
@@ -141,7 +155,7 @@ def _check(later: Record, wanted: Sequence[Part]) -> int:
 def _of_parts(record: Record, wanted: Sequence[Part]) -> Record:
     """Restricts a record to some parts; if all are wanted, it keeps parts that no longer exist too."""
     names = {part.name for part in wanted}
-    if len(names) == len(PARTS):
+    if names >= {part.name for part in PARTS}:
         return record
     return replace(record, claims=tuple(claim for claim in record.claims if claim.part in names))
 

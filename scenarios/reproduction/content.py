@@ -1,7 +1,7 @@
 """The content of the record's page, ready for its templates: texts without markup."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from results.figures.drawing import draw_figures
@@ -10,14 +10,12 @@ from results.statistics.estimates import Estimate, growth_percent, mean, usable
 from results.store.store import Store
 from results.summary.claims import verdict_counts
 from results.summary.numbers import short
-from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value
+from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value, reason
+from scenarios.reproduction.parts import is_ours
 from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredFigure, MeasuredPart, Record
 
 _NOTHING = "-"
 _NOT_MEASURED = "not measured"
-
-
-_OUR_PARTS = ("dtn_multihomed",)
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,13 @@ def counts(claims: Sequence[JudgedClaim]) -> str:
 
 def _is_ours(claim: JudgedClaim) -> bool:
     """Returns whether a claim is none of the paper's: it says so, or an experiment of ours makes it."""
-    return "(ours)" in claim.claim or claim.part in _OUR_PARTS
+    return "(ours)" in claim.claim or is_ours(claim.part)
 
 
 def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Path]) -> PaperPage:
     claims = [claim for claim in record.claims if claim.paper == paper.name]
     untested = [claim for claim in claims if claim.verdict is ClaimVerdict.NOT_TESTED]
+    claims = [_explained(claim, paper) for claim in claims]
     rows = {(figure.part, figure.number): figure.rows for figure in record.figures}
     figures = [
         FigurePage(
@@ -110,6 +109,14 @@ def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Pa
         learnt=paper.learnt,
         parts=[part for part in record.parts if part.paper == paper.name],
     )
+
+
+def _explained(claim: JudgedClaim, paper: Paper) -> JudgedClaim:
+    """Adds the reason beside what is not reproduced, or not decided."""
+    if claim.verdict not in (ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_DECIDED):
+        return claim
+    why = reason(paper, claim.claim) or "the reason is not known"
+    return replace(claim, why="; ".join(filter(None, (claim.why, why))))
 
 
 def measured_figures(papers: Sequence[Paper], evidence: Sequence[Evidence]) -> list[MeasuredFigure]:

@@ -31,6 +31,9 @@ def _paper(page: PaperPage, images: Mapping[Path, str], link: Mapping[str, str])
     lines += _table(("claim", "paper", "measured", "verdict", "clock", "certificate", "part"), _claim_rows(page))
     for figure in page.figures:
         lines += ["", *_figure(figure, images)]
+    if page.paper.differences:
+        rows = [(each.what, each.paper, each.here) for each in page.paper.differences]
+        lines += ["", "### What differs in the set-up", "", *_table(("", "paper", "here"), rows)]
     if page.untested:
         lines += ["", "### What is not tested here, and why", ""]
         lines += [f"- {each.what}: {each.why}." for each in page.untested]

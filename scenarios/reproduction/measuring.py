@@ -20,7 +20,7 @@ _MEASURED = (0, UntrustworthyResult.exit_code)
 """Exit codes of a measured part: unusable cells say something about the machine, so they belong in the record."""
 
 
-def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
+def measure(states: Sequence[State], folder: Path, jobs: int | None, cluster: str | None = None) -> int:
     """Measures what is missing, into the store of a folder; returns the exit code.
 
     A part that cannot be measured does not stop the others; the exit code is that of the first such part.
@@ -35,7 +35,7 @@ def measure(states: Sequence[State], folder: Path, jobs: int | None) -> int:
         if state.next is Next.NOTHING:
             continue
         started = time.monotonic()
-        code = _run(command(state, folder, jobs))
+        code = _run(command(state, folder, jobs, cluster))
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         if code in _MEASURED:
@@ -53,13 +53,15 @@ def remaining_s(state: State, jobs: int | None) -> float:
     return state.part.estimate_s(jobs or CORES) * (1 - state.cells / max(1, state.planned))
 
 
-def command(state: State, folder: Path, jobs: int | None) -> list[str]:
+def command(state: State, folder: Path, jobs: int | None, cluster: str | None = None) -> list[str]:
     """Returns the command that measures the missing cells of a part."""
     part = state.part
     words = python_module(f"scenarios.{part.scenario.name}", *part.arguments, "--results", str(folder))
     if state.next is Next.RESUME and state.record is not None:
         words += ["--resume", state.record.run_id]
-    if part.clock is Clock.VIRTUAL and jobs is not None:
+    if part.clock is Clock.VIRTUAL and cluster:
+        words += ["--cluster", cluster]
+    elif part.clock is Clock.VIRTUAL and jobs is not None:
         words += ["--jobs", str(jobs)]
     return words
 
@@ -67,6 +69,8 @@ def command(state: State, folder: Path, jobs: int | None) -> list[str]:
 def duration(seconds: float) -> str:
     """Formats a time in hours and minutes."""
     minutes = max(1, round(seconds / 60)) if seconds else 0
+    if minutes >= 48 * 60:
+        return f"{minutes / 1440:.1f} days"
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 

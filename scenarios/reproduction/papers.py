@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -10,6 +10,9 @@ from pydantic import TypeAdapter
 from results.records import ParameterValue
 
 _FOLDER = Path(__file__).with_name("papers")
+
+SIZE = ": by how much"
+"""End of the sentence of a claim on a size."""
 
 Point = Mapping[str, ParameterValue]
 """Parameters of cells."""
@@ -74,15 +77,36 @@ class Learnt:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A difference between the paper's set-up and ours."""
+
+    what: str
+    paper: str
+    here: str
+
+
+@dataclass(frozen=True)
 class Paper:
-    """A paper, as far as the record quotes it; `name` is the name of its file."""
+    """A paper, as far as the record quotes it.
+
+    Attributes:
+        name: the name of its file.
+        reasons: why a claim is not reproduced, or not decided, by its sentence, or that of its direction.
+    """
 
     name: str
     title: str
     by: str
     figures: tuple[PaperFigure, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
     not_tested: tuple[Untested, ...] = ()
     learnt: tuple[Learnt, ...] = ()
+
+
+def reason(paper: Paper, claim: str) -> str:
+    """Returns why a claim of a paper is not reproduced; empty if the paper's file does not say."""
+    return paper.reasons.get(claim) or paper.reasons.get(claim.removesuffix(SIZE), "")
 
 
 def papers() -> list[Paper]:

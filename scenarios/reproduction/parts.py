@@ -1,7 +1,8 @@
 """The parts of the record: runs, each with its form and its clock. To add one, add it to `PARTS`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from experiments import catalogue
 from experiments.plan import Plan
@@ -26,17 +27,22 @@ class Part:
     Attributes:
         name: for `PART="…"`; usually the scenario's.
         paper: name of the paper's file in `papers/`.
-        options: the scenario's options; the clock, the jobs and the store are added.
+        options: the scenario's options; the clock, the jobs and the store are added. Empty: only in the papers' size.
         cell_s: processor time of one cell in virtual time, roughly, as measured; 0 on the real clock, where the
             scenario itself knows how long a cell takes.
+        full, full_cell_s: both in the paper's own size; empty: there is none.
+        is_ours: whether none of its claims is the paper's.
     """
 
     name: str
     paper: str
-    options: str
+    options: str = ""
     cell_s: float = 0.0
     clock: Clock = Clock.VIRTUAL
     scenario_name: str = ""
+    full: str = ""
+    full_cell_s: float = 0.0
+    is_ours: bool = False
 
     @property
     def scenario(self) -> Scenario:
@@ -70,57 +76,210 @@ def _only(name: str, *values: object) -> str:
     return " ".join(f"--only {name}={value}" for value in values)
 
 
+_ADJUSTED = "--receive-buffer auto,64KiB,4MB"
 _SEVEN = "cubic,reno,illinois,scalable,veno,highspeed,vegas"
-_CONFIGURATIONS = "baseline4,tun4_path4,tun4_path6,tun6_path4,tun6_path6,tun4_path4_plain,mptcp4,mptcp6"
+_MPTCPS, _TUNNELS = "mptcp4,mptcp6", "tun4_path4,tun4_path6,tun6_path4,tun6_path6"
+_QUADPATH = "congestion-control-quadpath", "congestion_quadpath"
 
-PARTS = (
+
+def _quadpath(suffix: str, configurations: str, algorithms: str, options: str, *, full: str = "", **more: Any) -> Part:
+    """Returns a part of the experiment on four paths; the full size has the experiment's own times and sizes."""
+    paper, scenario = _QUADPATH
+    chosen_cells = f"--configurations {configurations} --algorithms {algorithms}"
+    return Part(
+        f"{scenario}{suffix}",
+        paper,
+        f"{chosen_cells} {options}",
+        full=f"--full {chosen_cells} {full}".strip(),
+        scenario_name=scenario,
+        **more,
+    )
+
+
+_ALL = (
     # The paper's size: with fewer students no request waits for its timeout (1500: none fails at 800 requests/s).
-    Part("mptcp_load", "mptcp-load-sdn", "--full --loads 50,500,800 --repeat 2", cell_s=200),
-    Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 5", clock=Clock.REAL),
     Part(
-        "congestion_quadpath",
-        "congestion-control-quadpath",
-        f"--configurations {_CONFIGURATIONS} --algorithms {_SEVEN} --seconds 3 --repeat 3",
-        cell_s=19,
+        "mptcp_load",
+        "mptcp-load-sdn",
+        "--full --loads 50,500,800 --repeat 2",
+        cell_s=140,
+        full="--full --repeat 10",
+        full_cell_s=160,
     ),
     Part(
-        "congestion_quadpath_processors",
-        "congestion-control-quadpath",
-        f"--configurations mptcp6,tun6_path6 --algorithms {_SEVEN} --repeat 3",
+        "mptcp_load_parameters",
+        "mptcp-load-sdn",
+        f"--full --loads 800 --threads 1000 --only protocol=mptcp {_ADJUSTED} --repeat 2",
+        cell_s=50,
+        full=f"--full --loads 800 --only protocol=mptcp {_ADJUSTED} --buffering off,on --repeat 10",
+        full_cell_s=200,
+        scenario_name="mptcp_load",
+    ),
+    Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 5", clock=Clock.REAL, full="--full"),
+    _quadpath(
+        "",
+        f"baseline4,{_TUNNELS},{_MPTCPS}",
+        _SEVEN,
+        "--seconds 3 --udp 0 --repeat 3",
+        cell_s=18,
+        full="--udp 0 --repeat 10",
+        full_cell_s=115,
+    ),
+    _quadpath(
+        "_udp",
+        _TUNNELS,
+        "cubic",
+        "--seconds 1 --size 0 --repeat 3",
+        cell_s=12,
+        full="--seconds 1 --size 0 --repeat 10",
+        full_cell_s=60,
+    ),
+    # What Vegas meets in the tunnel is the delay of processors, which the virtual clock has not.
+    _quadpath(
+        "_vegas",
+        "baseline4,tun4_path4,tun4_path4_plain,tun6_path6,mptcp6",
+        "vegas",
+        "--seconds 8 --udp 0 --repeat 3",
         clock=Clock.REAL,
-        scenario_name="congestion_quadpath",
+        full="--udp 0",
+    ),
+    _quadpath(
+        "_processors",
+        f"mptcp6,{_TUNNELS}",
+        _SEVEN,
+        "--seconds 2 --size 20 --udp 0 --repeat 3",
+        clock=Clock.REAL,
+        full="--udp 0",
+    ),
+    _quadpath(
+        "_paths",
+        "mptcp6,tun6_path6",
+        "cubic",
+        "--paths 1,2,3,4 --size 0 --udp 0 --repeat 3",
+        clock=Clock.REAL,
+        full="--paths 1,2,3,4 --size 0 --udp 0",
     ),
     Part(
-        "congestion_quadpath_paths",
+        "vegas_thresholds",
         "congestion-control-quadpath",
-        "--configurations mptcp6,tun6_path6 --algorithms cubic --paths 1,2,3,4 --size 0 --udp 0 --repeat 3",
+        "--only paths=4x100Mbit --only paths=1x400Mbit --repeat 3",
         clock=Clock.REAL,
-        scenario_name="congestion_quadpath",
+        full="--full",
+        is_ours=True,
     ),
-    Part("dtn_buffers", "netpreflight", f"--full {_only('size_mb', 5, 20, 60, 100)} --repeat 3", cell_s=7),
-    Part("dtn_congestion", "netpreflight", f"--full {_only('size_mb', 20, 100)} --repeat 3", cell_s=7),
-    Part("dtn_bottleneck", "netpreflight", f"--full {_only('size_mb', 50, 500)} --repeat 3", cell_s=20),
-    Part("dtn_tools", "netpreflight", "--repeat 3", cell_s=12),
-    Part("dtn_window", "netpreflight", "--full --repeat 3", cell_s=6),
+    Part(
+        "vegas_thresholds_slow",
+        "congestion-control-quadpath",
+        "--only paths=4x10Mbit --only congestion_control=vegas --repeat 3",
+        clock=Clock.REAL,
+        scenario_name="vegas_thresholds",
+        is_ours=True,
+    ),
+    Part(
+        "dtn_buffers",
+        "netpreflight",
+        f"--full {_only('size_mb', 5, 20, 60, 100)} --repeat 3",
+        cell_s=5,
+        full="--full --repeat 10",
+        full_cell_s=6,
+    ),
+    Part(
+        "dtn_congestion",
+        "netpreflight",
+        f"--full {_only('size_mb', 20, 100)} --repeat 3",
+        cell_s=5,
+        full="--full --repeat 10",
+        full_cell_s=6,
+    ),
+    Part(
+        "dtn_congestion_loss",
+        "netpreflight",
+        full="--full --link 10Gbit,15ms,1bdp,0.01% --repeat 10",
+        full_cell_s=6,
+        scenario_name="dtn_congestion",
+    ),
+    Part(
+        "dtn_congestion_shallow",
+        "netpreflight",
+        full="--full --link 10Gbit,15ms,100p --repeat 10",
+        full_cell_s=6,
+        scenario_name="dtn_congestion",
+    ),
+    Part(
+        "dtn_bottleneck",
+        "netpreflight",
+        f"--full {_only('size_mb', 50, 500)} --repeat 3",
+        cell_s=15,
+        full="--full --repeat 10",
+        full_cell_s=12,
+    ),
+    Part("dtn_tools", "netpreflight", "--repeat 3", cell_s=9, full="--full --repeat 10", full_cell_s=9),
+    Part(
+        "dtn_window",
+        "netpreflight",
+        "--full --repeat 3",
+        cell_s=5,
+        full="--full --link 10Gbit,15ms,1bdp --repeat 10",
+        full_cell_s=60,
+    ),
     Part(
         "dtn_streams",
         "netpreflight",
         f"--full {_only('size_mb', 100)} {_only('traffic', 'cross')} --repeat 3",
-        cell_s=65,
+        cell_s=46,
+        full="--full --repeat 30",
+        full_cell_s=250,
     ),
-    Part("dtn_multihomed", "netpreflight", "--repeat 3", cell_s=18),
-    Part("dtn_mss", "netpreflight", "--seconds 4 --repeat 3", cell_s=35),
+    Part(
+        "dtn_multihomed",
+        "netpreflight",
+        f"--full {_only('size_mb', 100)} --repeat 3",
+        cell_s=14,
+        full="--full --repeat 10",
+        full_cell_s=30,
+        is_ours=True,
+    ),
+    Part(
+        "dtn_mss",
+        "netpreflight",
+        f"--seconds 4 {_only('loss', 0)} --repeat 3",
+        cell_s=25,
+        full=f"--full --seconds 20 {_only('loss', 0)} --repeat 10",
+        full_cell_s=110,
+    ),
+    # Each loss is a matter of chance, so that a few seconds differ by a third.
+    Part(
+        "dtn_mss_loss",
+        "netpreflight",
+        f"--seconds 4 {_only('loss', '0.01%')} --repeat 5",
+        cell_s=18,
+        full=f"--full --seconds 20 {_only('loss', '0.01%')} --repeat 10",
+        full_cell_s=80,
+        scenario_name="dtn_mss",
+    ),
 )
 
+FULL_SIZE = tuple(replace(part, options=part.full, cell_s=part.full_cell_s) for part in _ALL if part.full)
+"""The parts in the papers' own sizes, which take days on two cores."""
+PARTS = tuple(part for part in _ALL if part.options)
+"""The parts that together take two hours."""
 
-def chosen(names: Sequence[str]) -> list[Part]:
+_OURS = {part.name for part in (*PARTS, *FULL_SIZE) if part.is_ours}
+
+
+def is_ours(name: str) -> bool:
+    """Returns whether the part with a name is an experiment of our own."""
+    return name in _OURS
+
+
+def chosen(names: Sequence[str], parts: Sequence[Part] = PARTS) -> list[Part]:
     """Returns the parts with these names, in the order of the record; all parts if no name is given.
 
     Raises:
         UsageError: there is no such part.
     """
-    known = [part.name for part in PARTS]
+    known = [part.name for part in parts]
     for name in names:
         if name not in known:
             raise UsageError(f"there is no part {name!r}", did_you_mean(name, known))
-    return [part for part in PARTS if not names or part.name in names]
+    return [part for part in parts if not names or part.name in names]

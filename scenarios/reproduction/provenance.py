@@ -1,4 +1,4 @@
-"""Which program measured the parts of a record: one commit of this history, unchanged."""
+"""Which program measured the parts of a record, and whether it is still this one: one commit, the same claims."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.identity import git
 from flightpath.project import PROJECT
+from scenarios.reproduction.parts import Part
 from scenarios.reproduction.progress import is_same_program
-from scenarios.reproduction.record import MeasuredPart
+from scenarios.reproduction.record import MeasuredPart, Record
 
 
 def require_one_commit(parts: Sequence[MeasuredPart], project: Path = PROJECT) -> None:
@@ -29,6 +30,19 @@ def require_one_commit(parts: Sequence[MeasuredPart], project: Path = PROJECT) -
         raise UsageError(
             f"the parts were measured by {len(commits)} commits", "measure all of them by one: make reproduce"
         )
+
+
+def other_claims(record: Record, parts: Sequence[Part]) -> list[str]:
+    """Returns the names of scenarios whose claims are no longer those that the record has judged."""
+    judged: dict[str, set[tuple[str, str]]] = {}
+    for claim in record.claims:
+        judged.setdefault(claim.scenario, set()).add((claim.claim, claim.stated))
+    scenarios = {part.scenario.name: part.scenario for part in parts}
+    return [
+        name
+        for name, scenario in scenarios.items()
+        if {(check.claim, check.expected) for check in scenario.claims} != judged.get(name, set())
+    ]
 
 
 def stale(parts: Sequence[MeasuredPart], project: Path = PROJECT) -> list[str]:

@@ -121,8 +121,7 @@ class WebLoad:
         for name, of_host in counters.items():
             if self._set_up.is_mptcp:
                 expected = {"joined": self._set_up.joins_expected, "may_fall_back": bool(self._run.plan.events)}
-                counted = {counter: count for counter, count in of_host.items() if count}
-                proof[name] = {**mptcp.require_mptcp(name, {}, of_host, **expected), "counters": counted}
+                proof[name] = mptcp.require_mptcp(name, {}, of_host, **expected)
             else:
                 mptcp.require_no_mptcp(name, {}, of_host)
         if self._set_up.paths_expected == 1:

@@ -47,6 +47,11 @@ def in_paper_range(some: Iterable[float]) -> list[float]:
     return sorted(load for load in some if load >= least)
 
 
+def papers_loads(evidence: Evidence) -> list[float]:
+    """Returns the loads in the paper's range: the highest, and those not farther below it than the paper's lowest."""
+    return in_paper_range(evidence.numbers("load"))
+
+
 def loads_of_both(evidence: Evidence) -> list[float]:
     """Returns the loads at which both protocols were measured, lowest first.
 

@@ -25,7 +25,8 @@ from topologies.links.fields import (
 from topologies.links.traces import read_trace
 
 ETHERNET_HEADER_BYTES = 14
-PAYLOAD_SHARE = (1500 - 20 - 32) / (1500 + ETHERNET_HEADER_BYTES)
+_TCP_IP_BYTES = 20 + 32
+PAYLOAD_SHARE = (1500 - _TCP_IP_BYTES) / (1500 + ETHERNET_HEADER_BYTES)
 """Fraction of a link's bytes that TCP carries: a full packet without the headers of IPv4 and of TCP with timestamps."""
 
 _MAX_BANDWIDTH_BPS = 10**12
@@ -252,6 +253,12 @@ class LinkSpec:
     def frame_bytes(self) -> int:
         """Size of a full packet with its Ethernet header."""
         return self.mtu_bytes + ETHERNET_HEADER_BYTES
+
+    @property
+    def payload_bps(self) -> float | None:
+        """Maximum rate of TCP's payload over IPv4; None if the bandwidth is unlimited."""
+        share = (self.mtu_bytes - _TCP_IP_BYTES) / self.frame_bytes
+        return self.bandwidth_bps * share if self.bandwidth_bps else None
 
     @property
     def effect(self) -> Effect:

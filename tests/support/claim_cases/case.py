@@ -33,6 +33,7 @@ class Case:
         on_tie_of_size: the verdict on it of the claim on the size.
         noise: the factors of the repetitions.
         on_noise: the verdict on it.
+        on_one: the verdict on a single repetition; by default the same.
         noise_of_opposite: the factors with the opposite.
     """
 
@@ -43,6 +44,7 @@ class Case:
     on_tie_of_size: ClaimVerdict = ClaimVerdict.NOT_REPRODUCED
     noise: Sequence[float] = NOISY
     on_noise: ClaimVerdict = ClaimVerdict.NOT_DECIDED
+    on_one: ClaimVerdict | None = None
     noise_of_opposite: Sequence[float] = QUIET
 
 
@@ -51,7 +53,7 @@ class World:
     """What a paper measured, and the case of each of its claims by its sentence.
 
     Attributes:
-        paper: the metrics of a cell, in the units of the claims' metrics.
+        paper: the metrics of a cell, in the units of the claims' metrics; `noise` is a power of the noise.
         exact: metrics that have no noise, because they are not measured.
         of_series: metrics that become a series of ups and downs by as much.
     """
@@ -84,8 +86,11 @@ class World:
         draw = random.Random(str(point))
         factors = {name: draw.sample(list(noise), len(noise)) for name in values}
         for index in range(len(noise)):
+            power = values.get("noise", 1.0)
             noisy = {
-                name: value * (1.0 if name in self.exact else factors[name][index]) for name, value in values.items()
+                name: value * (1.0 if name in self.exact else factors[name][index] ** power)
+                for name, value in values.items()
+                if name != "noise"
             }
             series = {name: _ups_and_downs(noisy[name]) for name in self.of_series}
             metrics = {name: Metric(value, "1") for name, value in noisy.items() if name not in series}
@@ -119,7 +124,16 @@ def constant(**values: float) -> Change:
 
 
 SAME = constant(
-    goodput=1e8, ftp_goodput=1e8, ftp_download=10.0, download=5.0, cpu_total=50.0, share_of_sum=50.0, rtt=5.0
+    goodput=1e8,
+    ftp_goodput=1e8,
+    ftp_download=10.0,
+    download=5.0,
+    cpu_total=50.0,
+    share_of_sum=50.0,
+    rtt=5.0,
+    cpu_sender=25.0,
+    cpu_receiver=20.0,
+    cpu_per_gbps=100.0,
 )
 """No difference between any cells."""
 

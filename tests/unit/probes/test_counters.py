@@ -1,10 +1,13 @@
+import os
+import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from flightpath.errors import MeasurementFailed
-from probes.counters import cpu, links, mptcp
+from probes.counters import cpu, links, mptcp, tcp
 from probes.counters.sampling import CounterLog, Sampler
 
 MPTCP = {"MPCapableSYNTX": 40, "MPJoinSynAckRx": 40, "MPCapableFallbackACK": 0, "DssFallback": 0}
@@ -47,6 +50,15 @@ def test_the_counters_are_read_from_netstat():
             return "TcpExt: SyncookiesSent\nTcpExt: 3\nMPTcpExt: MPCapableSYNRX MPCapableSYNTX\nMPTcpExt: 1 2\n"
 
     assert mptcp.read_counters(Host()) == {"MPCapableSYNRX": 1, "MPCapableSYNTX": 2}
+
+
+def test_the_counters_of_each_host_are_kept_by_group_and_name_as_far_as_they_change():
+    host = SimpleNamespace(name="h1", pid=os.getpid())
+    before = tcp.snapshot([host])["h1"]
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        changes = tcp.increases(before, tcp.snapshot([host])["h1"])
+    assert changes["Tcp.ActiveOpens"] >= 1 and 0 not in changes.values()
+    assert {"Tcp.RetransSegs", "TcpExt.TCPTimeouts"} < set(before)
 
 
 def test_rates_come_from_cumulative_counters():

@@ -4,8 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from experiments import fidelity
+from experiments.fidelity.findings import Finding
+from experiments.fidelity.goodput import judge_goodput
 from experiments.fidelity.links import expected_drops
-from results.records import Series, Verdict
+from results.records import Measurement, Metric, Series, Verdict
 from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
 from topologies.links.events import LinkEvent
 from topologies.links.spec import BurstLoss, LinkSpec
@@ -99,7 +101,7 @@ NO_ALGORITHM = "the congestion control of the connections (cubic) was not record
         ({"congestion_control": {}}, DEGRADED, NO_ALGORITHM),
         ({"congestion_control": {}, "expected_congestion_control": None}, FAITHFUL, ""),
         (
-            {"reasons_unusable": ["the client was the limit"], "congestion_control": {}},
+            {"findings": [Finding(UNUSABLE, "the client was the limit")], "congestion_control": {}},
             UNUSABLE,
             f"the client was the limit; {NO_ALGORITHM}",
         ),
@@ -217,6 +219,37 @@ def test_another_round_trip_and_links_that_were_not_calibrated_degrade(rtt_ms, c
         is_long or verdict is FAITHFUL
     )
     assert judged(calibration=Calibration()) == (DEGRADED, "the links were not calibrated before the load")
+
+
+def transfer(goodput_bps, *rates):
+    series = Series("bit/s", tuple(0.5 * index for index in range(len(rates))), rates)
+    return Measurement({"goodput": Metric(goodput_bps, "bit/s")}, {"goodput": series})
+
+
+@pytest.mark.parametrize(("goodput_bps", "verdicts"), [(362.5e6, []), (366e6, []), (375e6, [UNUSABLE])])
+def test_more_payload_than_the_links_carry_is_no_measurement(goodput_bps, verdicts):
+    found = judge_goodput(transfer(goodput_bps, 3e8), {"goodput": 362.5e6, "ftp_goodput": 1.0}, {})
+    assert [finding.verdict for finding in found] == verdicts
+    assert all("375.0 Mbit/s is more than the links carry (362.5 Mbit/s)" in finding.reason for finding in found)
+    assert certify(findings=found).verdict is (verdicts or [FAITHFUL])[0]
+
+
+@pytest.mark.parametrize(
+    ("rates", "stall"),
+    [
+        ((9e8, 1e6, 0.0, 9e8), "goodput stood still for 1.0 s from 0.5 s on (7 retransmission timeouts of h2)"),
+        ((9e8, 1e6, 9e8, 0.0, 9e8), ""),
+        ((9e8, 9e8, 9e8, 0.0, 0.0), ""),
+        ((1e8, 1e8, 1e8, 9e8, 9e8), ""),
+        ((0.0, 0.0, 0.0, 0.0, 0.0), ""),
+        ((), ""),
+    ],
+    ids=["a second", "shorter ones", "after the end", "slow", "nothing at all", "no series"],
+)
+def test_a_transfer_that_stands_still_is_found_with_its_timeouts(rates, stall):
+    counters = {"h1": {"TcpExt.TCPTimeouts": 0}, "h2": {"TcpExt.TCPTimeouts": 7, "Tcp.RetransSegs": 9}}
+    found = judge_goodput(transfer(1e8, *rates), {"goodput": 1e9}, counters)
+    assert [tuple(finding) for finding in found] == ([(DEGRADED, stall)] if stall else [])
 
 
 def test_a_watch_needs_a_name_for_every_link():

@@ -17,8 +17,8 @@ SCENARIOS = (Multipath10Gbe, CongestionQuadpath, MultipathUnequal, VegasThreshol
 def test_a_configuration_is_what_its_name_says():
     assert Configuration.named("tun4_path6") == Configuration("tun", 4, 6)
     assert Configuration.named("mptcp6") == Configuration("mptcp", 6, 6)
-    assert Configuration.named("baseline4").payload_share == pytest.approx(1448 / 1514)
-    assert Configuration.named("tun6_path4").payload_share == pytest.approx((1500 - 36 - 40 - 32) / 1514)
+    assert Configuration.named("baseline4").payload_share() == pytest.approx(1448 / 1514)
+    assert Configuration.named("tun6_path4").payload_share() == pytest.approx((1500 - 36 - 40 - 32) / 1514)
     for wrong in ("tun4", "tun5_path4", "mptcp", "tcp4", "tun4_path4_"):
         with pytest.raises(UsageError, match=f"'{wrong}' is unknown"):
             Configuration.named(wrong)
@@ -37,7 +37,17 @@ def test_every_cell_has_a_network_and_a_tunnel_where_it_needs_one(kind, form):
         if chosen.kind == "tun":
             assert scenario.tunnel(cell).family == chosen.paths_family
     estimate_s = sum(scenario.estimate_s(cell, plan) for cell in plan.cells())
-    assert form == "full" or estimate_s < 6 * 60, "the quick form takes a few minutes"
+    assert form == "full" or estimate_s < 7 * 60, "the quick form takes a few minutes"
+
+
+@pytest.mark.parametrize(("name", "tcp_mbps"), [("tun6_path6", 362.5), ("mptcp4", 382.6), ("baseline4", 95.6)])
+def test_a_cell_knows_what_its_links_can_carry(name, tcp_mbps):
+    scenario = CongestionQuadpath()
+    plan = plan_of(scenario, "--configurations", name, "--algorithms", "cubic")
+    (cell,) = plan.cells()
+    limits = scenario.goodput_limits_bps(cell, plan)
+    assert limits["goodput"] == limits["ftp_goodput"] == pytest.approx(1e6 * tcp_mbps, abs=1e5)
+    assert limits["udp_goodput"] > limits["goodput"]
 
 
 def test_the_plain_tunnel_does_what_the_papers_did():

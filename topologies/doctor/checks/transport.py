@@ -15,7 +15,7 @@ from congestion.loader import KERNEL_TYPES
 from flightpath import libc
 from flightpath.commands import require, run
 from flightpath.processes import is_machine_root
-from flightpath.tcp_info import mptcp_counters
+from flightpath.tcp_info import counters
 from topologies.doctor import kernel_modules
 from topologies.doctor.check import (
     COMMAND_TIMEOUT_S,
@@ -79,7 +79,7 @@ def _connect(family: socket.AddressFamily, address: str) -> None:
 
 
 def _answered_handshakes() -> int:
-    return mptcp_counters(Path("/proc/net/netstat").read_text(encoding="ascii")).get(_PEER_ANSWERED, 0)
+    return counters(Path("/proc/net/netstat").read_text(encoding="ascii"), "MPTcpExt").get(_PEER_ANSWERED, 0)
 
 
 for _version, _family, _address in ((4, socket.AF_INET, "127.0.0.1"), (6, socket.AF_INET6, "::1")):

@@ -6,11 +6,15 @@ from experiments import catalogue
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.metrics import metric_kind
-from scenarios.reproduction.papers import papers
-from scenarios.reproduction.parts import PARTS, Part, chosen
+from results.records import ClaimVerdict
+from scenarios.reproduction import writing
+from scenarios.reproduction.papers import papers, reason
+from scenarios.reproduction.parts import FULL_SIZE, PARTS, Part, chosen
+from scenarios.reproduction.record import read
 
 BUDGET_S = 7200.0
 BY_NAME = {part.name: part for part in PARTS}
+OF_FULL_SIZE = {part.name: part for part in FULL_SIZE}
 POINTS = [
     pytest.param(figure.part, point, id=f"{paper.name}: {value.what}"[:70])
     for paper in papers()
@@ -25,13 +29,41 @@ def test_all_parts_take_two_hours_at_most():
     assert sum(part.estimate_s(jobs=2) for part in PARTS) <= BUDGET_S
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+@pytest.mark.parametrize("part", [*PARTS, *FULL_SIZE], ids=lambda part: f"{part.name} {part.options[:6]}")
 def test_a_part_can_be_typed_as_it_is_shown(part):
     plan = part.plan()
     assert plan.cells() and plan.repeat >= 2  # one repetition decides nothing
     assert plan.clock is part.clock
     assert part.command == f"flightpath run {part.scenario.name} {' '.join(part.arguments)}"
     assert (part.cell_s > 0) is (part.clock is Clock.VIRTUAL)
+
+
+def test_the_full_size_is_that_of_the_papers():
+    assert set(BY_NAME) - set(OF_FULL_SIZE) == {"vegas_thresholds_slow"}, "its cells are in the other part"
+    plans = {name: part.plan() for name, part in OF_FULL_SIZE.items()}
+    assert plans["congestion_quadpath"].settings["size_mb"] == 1000
+    assert plans["multipath_10gbe"].settings["size_mb"] == 10_000
+    assert plans["dtn_streams"].axes["size_mb"] == (100, 200, 500, 1000, 2000) and plans["dtn_streams"].repeat == 30
+    assert len(plans["mptcp_load"].axes["load"]) == 8
+    assert plans["dtn_window"].settings["link"].startswith("10Gbit")
+    others = set(plans) - {"dtn_streams"}
+    assert {plans[name].repeat for name in others} == {10}
+    assert sum(part.estimate_s(jobs=2) for part in FULL_SIZE) > 24 * 3600
+
+
+@pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
+def test_each_claim_that_is_not_reproduced_has_a_reason_and_no_reason_is_left_over(paper):
+    scenarios = {part.scenario.name for part in (*PARTS, *FULL_SIZE) if part.paper == paper.name}
+    sentences = {claim.claim for name in scenarios for claim in catalogue.find(name).claims}
+    assert not set(paper.reasons) - sentences
+    open_claims = [
+        claim.claim
+        for claim in read(writing.COMMITTED).claims
+        if claim.paper == paper.name and claim.verdict in (ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_DECIDED)
+    ]
+    without = [claim for claim in open_claims if claim in sentences and not reason(paper, claim)]
+    assert not without
+    assert len(paper.differences) > 5
 
 
 def test_every_scenario_of_a_paper_is_a_part():

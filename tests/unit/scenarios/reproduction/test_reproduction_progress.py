@@ -159,9 +159,19 @@ def test_on_the_real_clock_no_cells_are_measured_at_once(tmp_path):
     assert words[-6:] == ["--clock", "real", "--scale", "1", "--results", str(tmp_path)]
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0 min"), (5, "1 min"), (3000, "50 min"), (7000, "1 h 57 min")])
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 min"), (5, "1 min"), (3000, "50 min"), (7000, "1 h 57 min"), (3 * 86400, "3.0 days")]
+)
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_the_papers_own_sizes_are_a_run_of_their_own(tmp_path, capsys):
+    assert main(["--full", "--dry-run", "dtn_mss", "--results", str(tmp_path), "--cluster", "tcp://there:1"]) == 0
+    printed = capsys.readouterr().out
+    assert "scenarios.dtn_mss --full --seconds 20" in printed and printed.count("--cluster tcp://there:1") == 1
+    assert main(["--full", "--record", "--results", str(tmp_path)]) == 2
+    assert "the record in docs/ has the parts of two hours" in capsys.readouterr().err
 
 
 def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):

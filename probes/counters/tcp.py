@@ -1,0 +1,31 @@
+"""The kernel's counters of TCP and MPTCP in each host: timeouts, retransmissions, what was dropped, and fallbacks."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from flightpath.tcp_info import counters
+
+_FILES, _GROUPS = ("snmp", "netstat"), ("Tcp", "TcpExt", "MPTcpExt")
+
+
+class _Node(Protocol):
+    """A host whose network namespace its process `pid` is in."""
+
+    name: str
+    pid: int
+
+
+def snapshot(hosts: Iterable[_Node]) -> dict[str, dict[str, int]]:
+    """Returns the counters of each host, by group and name: `TcpExt.TCPTimeouts`."""
+    return {host.name: _of_process(host.pid) for host in hosts}
+
+
+def increases(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Returns the counters that have changed, and by how much."""
+    return {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
+
+
+def _of_process(pid: int) -> dict[str, int]:
+    text = "".join(Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii") for file in _FILES)
+    return {f"{group}.{name}": count for group in _GROUPS for name, count in counters(text, group).items()}
