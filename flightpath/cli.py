@@ -34,6 +34,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("scenarios.__main__", "measure a scenario; without a name, list them"),
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
+    "watch": Command("results.commands.watch", "write a page on which the packets of a recorded cell move"),
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
     "clean": Command("topologies.__main__", "remove what killed runs left behind", ("clean",)),

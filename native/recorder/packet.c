@@ -32,8 +32,7 @@ static void parse_mptcp(const uint8_t *option, uint8_t length, struct flow_start
     }
 }
 
-/* Reads the options of a SYN; returns a hash of the timestamps, which tell retransmissions apart. */
-static uint32_t parse_options(const uint8_t *at, size_t bytes, uint32_t hash, struct flow_start *start)
+static void parse_options(const uint8_t *at, size_t bytes, struct flow_start *start)
 {
     while (bytes > 1 && at[0] != 0) {
         if (at[0] == 1) {
@@ -43,15 +42,12 @@ static uint32_t parse_options(const uint8_t *at, size_t bytes, uint32_t hash, st
         uint8_t length = at[1];
         if (length < 2 || length > bytes)
             break;
-        if (at[0] == 8 && length == 10)
-            hash = packet_hash(hash, at + 2, 8);
-        else if (start->is_syn && at[0] == 3 && length == 3)
+        if (at[0] == 3 && length == 3)
             start->window_scale = at[2];
-        else if (start->is_syn && at[0] == MPTCP_OPTION && length >= 3)
+        else if (at[0] == MPTCP_OPTION && length >= 3)
             parse_mptcp(at, length, start);
         at += length, bytes -= length;
     }
-    return hash;
 }
 
 static uint32_t identify(const struct packet *packet, uint32_t rest)
@@ -73,8 +69,10 @@ static size_t parse_transport(const uint8_t *at, size_t available, struct packet
         packet->flags = at[13], packet->window = headers_read16(at + 14);
         packet->start.is_syn = packet->flags & TCP_SYN;
         size_t end = header < available ? header : available;
-        if (end > TCP_HEADER)
-            *rest = parse_options(at + TCP_HEADER, end - TCP_HEADER, *rest, &packet->start);
+        if (end > TCP_HEADER) /* timestamps tell retransmissions apart, and SACK duplicate acknowledgements */
+            *rest = packet_hash(*rest, at + TCP_HEADER, end - TCP_HEADER);
+        if (end > TCP_HEADER && packet->start.is_syn)
+            parse_options(at + TCP_HEADER, end - TCP_HEADER, &packet->start);
     } else if (packet->key.protocol == IPPROTO_UDP && available >= UDP_HEADER) {
         header = UDP_HEADER;
     }

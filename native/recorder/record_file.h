@@ -23,6 +23,7 @@ struct socket_row {
     uint8_t state, congestion_state, backoff, padding[3];
 };
 
+/* A flow; the last row with its number holds. */
 struct flow_row {
     struct flow_key key;
     uint64_t mptcp_value;

@@ -109,7 +109,7 @@ def _parse(data: bytes) -> Recording:
     description: Mapping[str, Any] | None = None
     for kind, count, base, body in _blocks(data):
         match kind:
-            case 1:
+            case 1:  # _ENTRIES, and so on
                 entries.append(_columns(body, count, base, _ENTRY_COLUMNS))
             case 2:
                 arrivals.append(_columns(body, count, base, _ARRIVAL_COLUMNS))
@@ -123,7 +123,8 @@ def _parse(data: bytes) -> Recording:
     arrived["ecn"] = (arrived["point"] >> _ECN_SHIFT).astype("u1")
     arrived["point"] &= (1 << _ECN_SHIFT) - 1
     sockets = np.concatenate([np.empty(0, SOCKET_ROW), *rows[_SOCKETS]])
-    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[_FLOWS]])
+    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[_FLOWS]])[::-1]
+    flows = flows[np.unique(flows["flow"], return_index=True)[1]]  # the last row of each
     return Recording(_joined(entries, _ENTRY_COLUMNS), arrived, sockets, flows, description)
 
 

@@ -106,19 +106,26 @@ def _directions(description: Mapping[str, Any]) -> list[Direction]:
 def _match(entries: Columns, arrivals: Columns) -> NDArray[Any]:
     """Returns for each entry the number of its first arrival; -1 if there is none.
 
-    An arrival belongs to the last packet before it on the same link whose fields are the same.
+    An arrival belongs to the packet on the same link whose fields are the same. Of several such packets, the last
+    arrival takes the last packet before it, and so on backwards.
     """
     count = len(entries["time"])
     key = np.concatenate([_key(entries), _key(arrivals)])
     time = np.concatenate([entries["time"], arrivals["time"]])
-    # Stable: at one time, what enters a link stands before what leaves it.
-    order = np.lexsort((time, key))
+    order = np.lexsort((time, key))  # stable: at one time, what enters a link stands before what leaves it
     is_entry = order < count
-    position = np.maximum.accumulate(np.where(is_entry, np.arange(len(order)), 0))
-    found = ~is_entry & (key[order[position]] == key[order]) & is_entry[position]
+    follows = (key[order[1:]] == key[order[:-1]]) & is_entry[:-1] & ~is_entry[1:]
     matched = np.full(count, -1, "i8")
-    # From the last to the first: of duplicates the first arrival stays.
-    matched[order[position[found]][::-1]] = (order[found] - count)[::-1]
+    matched[order[:-1][follows]] = order[1:][follows] - count
+    # Two entries of one key with no arrival between them: only these need a closer look.
+    for key_again in np.unique(key[order[1:]][(key[order[1:]] == key[order[:-1]]) & is_entry[:-1] & is_entry[1:]]):
+        at = order[slice(*(np.searchsorted(key[order], key_again, side) for side in ("left", "right")))]
+        waiting: list[int] = []
+        for each in at[::-1]:
+            if each >= count:
+                waiting.append(int(each) - count)
+            else:
+                matched[each] = waiting.pop(0) if waiting else -1
     return matched
 
 
