@@ -74,6 +74,7 @@ class Recording {
       if (this.fromHost[this.point[i]]) this.ofFlow[this.flow[i]].push(i);
       if (this.toHost[this.point[i]] && this.transit[i] !== NEVER) this.delivered[this.flow[i]].push(i);
     }
+    this.special = this.ofFlow.map((packets) => packets.filter((i) => this.isAgain(i) || this.isDropped(i)));
     this.delivered = this.delivered.map((packets) => {
       const times = Float64Array.from(packets, (i) => this.arrived[i]), sums = new Float64Array(packets.length + 1);
       packets.forEach((i, n) => { sums[n + 1] = sums[n] + this.payload[i]; });

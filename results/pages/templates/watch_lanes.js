@@ -1,7 +1,7 @@
 // Lanes on one time line: an overview, sequence numbers, windows, queues and throughput.
 "use strict";
 
-const MOST_POINTS = 6000, LEFT = 62, NO_THRESHOLD = 0x7fffffff;
+const MOST_POINTS = 3000, LEFT = 62, NO_THRESHOLD = 0x7fffffff;
 
 function scaleText(value) {
   for (const [factor, suffix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
@@ -45,8 +45,9 @@ class LanesView {
   }
 
   draw(time, speed, focus) {
-    const [from, to] = this.span(time, speed), wide = this.canvas.clientWidth;
+    const [from, to] = this.span(time, speed), wide = this.wide = this.canvas.clientWidth;
     const context = fit(this.canvas, this.height);
+    if (!this.canvas.width) return;
     const key = [from, to, wide, window.devicePixelRatio, palette.paper, JSON.stringify(focus)].join();
     if (key !== this.key) {
       this.key = key;
@@ -66,10 +67,10 @@ class LanesView {
     context.fillRect(this.x(time, 0, this.recording.duration) - 1, 2, 2, 22);
   }
 
-  x(time, from, to) { return LEFT + (time - from) / (to - from || 1) * (this.canvas.clientWidth - LEFT - 4); }
+  x(time, from, to) { return LEFT + (time - from) / (to - from || 1) * (this.wide - LEFT - 4); }
 
   drawAll(from, to, focus) {
-    const context = this.context, wide = this.canvas.clientWidth;
+    const context = this.context, wide = this.wide;
     context.clearRect(0, 0, wide, this.height);
     this.focus = focus;
     this.overview(from, to);
@@ -116,7 +117,7 @@ class LanesView {
   overview(from, to) {
     const context = this.context, recording = this.recording, total = recording.duration;
     context.fillStyle = palette.pipe;
-    context.fillRect(LEFT, 6, this.canvas.clientWidth - LEFT - 4, 14);
+    context.fillRect(LEFT, 6, this.wide - LEFT - 4, 14);
     const seen = new Set();
     for (let n = 0; n < recording.eventTime.length; n++) {
       const x = Math.round(this.x(recording.eventTime[n], 0, total)), kind = recording.eventKind[n];
@@ -143,37 +144,42 @@ class LanesView {
     for (const flow of recording.main) {
       const packets = recording.ofFlow[flow];
       const first = firstWhere(packets.length, (n) => recording.entered[packets[n]] >= from), last = firstWhere(packets.length, (n) => recording.entered[packets[n]] > to);
-      if (first === last) continue;
-      shown.push([flow, packets, first, last]);
+      if (first < last) shown.push({ flow, packets, first, last });
       count += last - first;
-      let base = Infinity, most = 0;
-      for (let n = first; n < last; n++) {
-        base = Math.min(base, recording.seq[packets[n]]);
-        most = Math.max(most, recording.seq[packets[n]] + recording.payload[packets[n]]);
-      }
-      shown.at(-1).push(base);
-      high = Math.max(high, most - base);
     }
-    if (!shown.length) return [0, 0];
     const step = Math.max(1, Math.ceil(count / MOST_POINTS)), size = step > 1 ? 1.6 : Math.min(5, 1.6 + 400 / count);
+    for (const each of shown) {
+      let most = 0;
+      each.base = Infinity;
+      for (let n = each.first; n < each.last; n += n + step < each.last ? step : Math.max(1, each.last - 1 - n)) {
+        each.base = Math.min(each.base, recording.seq[each.packets[n]]);
+        most = Math.max(most, recording.seq[each.packets[n]] + recording.payload[each.packets[n]]);
+      }
+      high = Math.max(high, most - each.base);
+    }
     this.points = [];
-    for (const [flow, packets, first, last, base] of shown) {
+    for (const { flow, packets, first, last, base } of shown) {
       context.globalAlpha = this.alpha(flow);
-      for (let n = first; n < last; n++) {
-        const i = packets[n], isSpecial = recording.isAgain(i) || recording.isDropped(i);
-        if (!isSpecial && (n - first) % step) continue;
-        const x = this.x(recording.entered[i], from, to), y = this.y(recording.seq[i] - base, 0, high);
-        context.fillStyle = recording.isDropped(i) ? palette.drop : isSpecial ? palette.ink : colour(recording.colourOf(flow));
-        const wide = isSpecial ? size + 1.6 : size;
-        if (recording.isDropped(i)) {
-          context.fillRect(x - 3, y - 0.75, 6, 1.5);
-          context.fillRect(x - 0.75, y - 3, 1.5, 6);
-        } else context.fillRect(x - wide / 2, y - wide / 2, wide, wide);
-        this.points.push([x, y, i]);
+      context.fillStyle = colour(recording.colourOf(flow));
+      for (let n = first; n < last; n += step) this.dot(packets[n], from, to, base, high, size);
+      const special = recording.special[flow], end = firstWhere(special.length, (n) => recording.entered[special[n]] > to);
+      const begin = firstWhere(special.length, (n) => recording.entered[special[n]] >= from), skip = Math.max(1, Math.ceil((end - begin) / MOST_POINTS));
+      for (let n = begin; n < end; n += skip) {
+        context.fillStyle = recording.isDropped(special[n]) ? palette.drop : palette.ink;
+        this.dot(special[n], from, to, base, high, size + 1.6);
       }
     }
     context.globalAlpha = 1;
     return [0, high];
+  }
+
+  dot(i, from, to, base, high, size) {
+    const context = this.context, x = this.x(this.recording.entered[i], from, to), y = this.y(this.recording.seq[i] - base, 0, high);
+    if (this.recording.isDropped(i)) {
+      context.fillRect(x - 3, y - 0.75, 6, 1.5);
+      context.fillRect(x - 0.75, y - 3, 1.5, 6);
+    } else context.fillRect(x - size / 2, y - size / 2, size, size);
+    this.points.push([x, y, i]);
   }
 
   windows(from, to) {
@@ -204,19 +210,26 @@ class LanesView {
     return [0, high];
   }
 
-  // A line of steps through numbers `first` to `last` - 1; of several in one pixel only the highest counts.
+  // A line of steps through numbers `first` to `last` - 1; of several in one pixel, from the highest to the lowest.
   steps(first, last, timeOf, valueOf, from, to, high) {
     const context = this.context;
+    const height = (value) => this.y(Math.min(value, 2 * high), 0, high);
     context.beginPath();
-    let x = -1, top = -1, y = null;
-    for (let n = first; n < last; n++) {
-      const next = Math.max(LEFT, this.x(timeOf(n), from, to)), value = valueOf(n);
-      if (n > first && next - x < 0.7 && n < last - 1) { top = Math.max(top, value); continue; }
-      const level = this.y(Math.min(Math.max(value, top), 2 * high), 0, high);
-      if (y === null) context.moveTo(next, level); else { context.lineTo(next, y); context.lineTo(next, level); }
-      [x, y, top] = [next, level, -1];
+    for (let n = first, y = null; n < last;) {
+      const x = Math.max(LEFT, this.x(timeOf(n), from, to));
+      let value = valueOf(n), least = value, most = value;
+      for (n++; n < last && this.x(timeOf(n), from, to) < x + 0.7; n++) {
+        value = valueOf(n);
+        least = Math.min(least, value);
+        most = Math.max(most, value);
+      }
+      if (y === null) context.moveTo(x, height(most)); else context.lineTo(x, y);
+      context.lineTo(x, height(most));
+      context.lineTo(x, height(least));
+      y = height(value);
+      context.lineTo(x, y);
+      if (n >= last) context.lineTo(this.x(Math.min(to, this.recording.duration), from, to), y);
     }
-    if (y !== null) context.lineTo(this.x(Math.min(to, this.recording.duration), from, to), y);
   }
 
   queues(from, to) {
@@ -243,14 +256,14 @@ class LanesView {
     if (limit && limit <= high) {
       context.fillStyle = palette.drop;
       context.globalAlpha = 0.6;
-      context.fillRect(LEFT, this.y(limit, 0, high), this.canvas.clientWidth, 1);
+      context.fillRect(LEFT, this.y(limit, 0, high), this.wide, 1);
       context.globalAlpha = 1;
     }
     return [0, high];
   }
 
   rates(from, to) {
-    const recording = this.recording, context = this.context, bins = Math.min(160, Math.max(40, this.canvas.clientWidth >> 3));
+    const recording = this.recording, context = this.context, bins = Math.min(160, Math.max(40, this.wide >> 3));
     const width = (to - from) / bins, sums = new Map();
     let high = 1;
     for (const flow of recording.main) {
@@ -278,7 +291,7 @@ class LanesView {
 
   // The time at a position: of the overview, or of the part that is shown.
   timeAt(x, y, time, speed) {
-    const share = Math.max(0, Math.min(1, (x - LEFT) / (this.canvas.clientWidth - LEFT - 4)));
+    const share = Math.max(0, Math.min(1, (x - LEFT) / (this.wide - LEFT - 4)));
     const [from, to] = y < 30 ? [0, this.recording.duration] : this.span(time, speed);
     return from + share * (to - from);
   }

@@ -37,7 +37,7 @@ class NetworkView {
   }
 
   place(x, y) {
-    const margin = 58, { width, height } = this.source, wide = this.canvas.clientWidth;
+    const margin = 58, { width, height } = this.source, wide = this.wide;
     const top = 64, bottom = 46, across = Math.max(1, width - 112), down = Math.max(1, height - 112);
     const flat = height <= 113;
     return [margin + (x - 56) / across * (wide - 2 * margin), flat ? this.height / 2 : top + (y - 56) / down * (this.height - top - bottom)];
@@ -53,7 +53,7 @@ class NetworkView {
   }
 
   draw(time, speed, focus) {
-    const context = fit(this.canvas, this.height), recording = this.recording, wide = this.canvas.clientWidth;
+    const context = fit(this.canvas, this.height), recording = this.recording, wide = this.wide = this.canvas.clientWidth;
     context.clearRect(0, 0, wide, this.height);
     this.lines = recording.links.map(({ line }) => [...this.place(line[0], line[1]), ...this.place(line[2], line[3]), ...this.place(line[4], line[5])]);
     this.drawLinks(context);
@@ -78,12 +78,16 @@ class NetworkView {
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "center";
     context.fillStyle = palette.quiet;
-    if (this.lines.length > 6) return;
-    this.lines.forEach((_, link) => {
-      const [x, y] = this.at(2 * link, 0.5);
-      const text = this.recording.directions[2 * link].specification;
-      if (context.measureText(text).width < this.canvas.clientWidth - 20) context.fillText(text, x, y - 30);
-    });
+    const texts = this.recording.links.map((_, link) => this.recording.directions[2 * link].specification);
+    if (texts.every((text) => text === texts[0]) && texts.length > 1) {
+      context.textAlign = "left";
+      context.fillText(`every link: ${texts[0]}`, 12, 20);
+    } else if (texts.length <= 8) {
+      texts.forEach((text, link) => {
+        const [x, y] = this.at(2 * link, 0.4);
+        if (context.measureText(text).width < this.wide - 20) context.fillText(text, x, y - 30);
+      });
+    }
   }
 
   drawNodes(context) {
@@ -109,28 +113,34 @@ class NetworkView {
   drawQueue(context, point, time) {
     const { queue } = this.recording.directions[point], { peak } = this.recording.queues[point];
     const limit = queue || peak;
-    if (!limit || peak < 0.01 * limit) return;
+    if (!limit || peak < 0.005 * limit) return;
     const bytes = this.recording.queued(point, time), isFull = bytes > 0.97 * limit;
-    const [x, y, nx, ny] = this.at(point, 0), [tx] = this.at(point, 0.1), forward = Math.sign(tx - x) || 1;
-    const wide = Math.min(120, this.canvas.clientWidth / 4), tall = 18;
-    const left = x + forward * 30 + nx * 34 - (forward < 0 ? wide : 0), top = y + ny * 34 - tall / 2;
+    const [ax, ay] = this.at(point, 0), [bx, by] = this.at(point, 0.15), angle = Math.atan2(by - ay, bx - ax);
+    const wide = Math.min(120, this.wide / 5), tall = this.lines.length > 3 ? 12 : 18, left = 32, top = 14;
+    context.save();
+    context.translate(ax, ay);
+    context.rotate(angle); // the link leads to the right, and its queue is below
     context.fillStyle = palette.paper;
     context.fillRect(left, top, wide, tall);
     let filled = 0;
     for (const [number, waiting] of this.waiting.get(point) || []) {
       const width = Math.min(wide - filled, wide * waiting / limit);
       context.fillStyle = colour(number);
-      context.fillRect(forward > 0 ? left + wide - filled - width : left + filled, top, width, tall);
+      context.fillRect(left + wide - filled - width, top, width, tall);
       filled += width;
     }
     context.strokeStyle = isFull ? palette.drop : palette.quiet;
     context.lineWidth = isFull ? 2.5 : 1;
     context.strokeRect(left, top, wide, tall);
+    context.translate(left + wide / 2, top + tall + 11);
+    if (Math.abs(angle) > Math.PI / 2) context.rotate(Math.PI);
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "center";
+    context.textBaseline = "middle";
     context.fillStyle = palette.quiet;
-    const text = `queue ${(bytes / 1e3).toFixed(bytes < 1e4 ? 1 : 0)} of ${(limit / 1e3).toFixed(0)} kB`;
-    context.fillText(text, left + wide / 2, ny > 0 ? top + tall + 15 : top - 6);
+    if (this.lines.length <= 3 || bytes > 0)
+      context.fillText(`queue ${(bytes / 1e3).toFixed(bytes < 1e4 ? 1 : 0)} of ${(limit / 1e3).toFixed(0)} kB`, 0, 0);
+    context.restore();
   }
 
   drawPacket(context, i, time, fall, focus) {
