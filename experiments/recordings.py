@@ -26,7 +26,7 @@ def check(plan: Plan) -> None:
 
 @contextlib.contextmanager
 def running(testbed: Testbed, context: Context) -> Iterator[Recorder | None]:
-    """Provides the recorder of a cell while it is under load, if the plan wants one; its file is in the run's folder."""
+    """Provides the recorder of a cell under load, if the plan wants one; its file is in the run's folder."""
     if not context.plan.settings.get("record"):
         yield None
         return

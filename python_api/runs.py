@@ -66,7 +66,7 @@ class Run:
 
     @cached_property
     def packets(self) -> pd.DataFrame:
-        """Packets of cells measured with `--record`, one row a packet and link: see `python_api.frames.packets_frame`."""
+        """Packets of recorded cells, one row a packet and link: see `python_api.frames.packets_frame`."""
         recorded = {}
         for number, cell in enumerate(self._cells, start=1):
             file = self.folder / FOLDER / file_name(cell.cell.label)

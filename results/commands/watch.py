@@ -9,8 +9,8 @@ from flightpath.completion import parse
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
 from results.pages.watch_page import WatchedCell, render_watch
-from results.records import CellResult
 from results.recording.file import FOLDER, file_name, read
+from results.records import CellResult
 from results.store.location import add_store_options, store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.run_id import LATEST
@@ -56,7 +56,12 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help="by default the newest")
     parser.add_argument("cell", nargs="?", default="", metavar="CELL", help="its number, or KEY=VALUE,KEY=VALUE")
     parser.add_argument(
-        "--beside", nargs="+", action="append", default=[], metavar=("RUN", "CELL"), help="another one on the same clock"
+        "--beside",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("RUN", "CELL"),
+        help="another one on the same clock",
     )
     parser.add_argument("--from", dest="start", metavar="TIME", help="leave out what was before, for example 2.5s")
     parser.add_argument("--until", metavar="TIME", help="leave out what came later")

@@ -208,10 +208,7 @@ def _drawing(description: Mapping[str, Any]) -> Mapping[str, Any]:
     hosts = set(description["hosts"])
     return {
         "nodes": [{"name": name, "x": x, "y": y, "host": name in hosts} for name, (x, y) in places.items()],
-        "links": [
-            {"name": link.name, "line": _line(link.line, places[link.ends[0]])}
-            for link in drawing.links
-        ],
+        "links": [{"name": link.name, "line": _line(link.line, places[link.ends[0]])} for link in drawing.links],
         "size": [drawing.width, drawing.height],
     }
 

@@ -99,7 +99,9 @@ def read(path: Path) -> Recording:
     try:
         return _parse(data)
     except (ValueError, KeyError, struct.error) as error:
-        raise UsageError(f"{path} is no recording of this version: {error}", "measure it again with --record") from error
+        raise UsageError(
+            f"{path} is no recording of this version: {error}", "measure it again with --record"
+        ) from error
 
 
 def _parse(data: bytes) -> Recording:

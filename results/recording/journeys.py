@@ -13,7 +13,7 @@ from results.recording.file import Columns, Recording
 
 ARRIVED, QUEUE_FULL, LOST, DROPPED, UNDER_WAY = range(5)
 FATES = ("arrived", "queue full", "loss", "dropped", "under way")
-"""Ends of a packet's journey across a link. `dropped` is any other cause: a cut, a black hole, active queue management."""
+"""Ends of a packet's journey across a link. `dropped`: a cut, a black hole, or active queue management."""
 
 _NEARLY_FULL = 0.97
 """Share of a queue's bound from which a drop is put down to it: what a link loses takes room in its queue too."""
@@ -90,13 +90,14 @@ def journeys(recording: Recording) -> Journeys:
 def _directions(description: Mapping[str, Any]) -> list[Direction]:
     return [
         Direction(
-            link["name"],
-            *(link["nodes"] if number == 0 else link["nodes"][::-1]),
-            each["specification"],
-            each["bandwidth_bps"],
-            each["delay_ns"],
-            each["queue_bytes"],
-            each["lossy"],
+            link=link["name"],
+            source=link["nodes"][number],
+            target=link["nodes"][1 - number],
+            specification=each["specification"],
+            bandwidth_bps=each["bandwidth_bps"],
+            delay_ns=each["delay_ns"],
+            queue_bytes=each["queue_bytes"],
+            is_lossy=each["lossy"],
         )
         for link in description["links"]
         for number, each in enumerate(link["directions"])
@@ -133,9 +134,7 @@ def _key(columns: Columns) -> NDArray[Any]:
     return columns["point"].astype("u8") << np.uint64(32) | columns["identity"]
 
 
-def _sent(
-    entries: Columns, arrived: NDArray[Any], size: NDArray[Any], directions: Sequence[Direction]
-) -> NDArray[Any]:
+def _sent(entries: Columns, arrived: NDArray[Any], size: NDArray[Any], directions: Sequence[Direction]) -> NDArray[Any]:
     """Returns when the last bit of each packet was on its link: its propagation delay before it arrived."""
     delays = np.array([each.delay_ns for each in directions], "i8")
     rates = np.array([each.bandwidth_bps or np.inf for each in directions])

@@ -37,10 +37,11 @@ class LanesView {
     this.key = "";
   }
 
-  // The part of the time that is shown: as much as passes in twenty seconds, and never more than there is.
+  // The part of the time that is shown: as much as passes in twenty seconds, and never more than there is. It stands
+  // still while time passes through it, and is turned like a page, so that the lanes are drawn once for each.
   span(time, speed) {
     const total = this.recording.duration, width = Math.min(total, 2e4 * speed);
-    const from = Math.max(0, Math.min(total - width, time - width / 2));
+    const page = 0.8 * width, from = Math.max(0, Math.min(total - width, Math.floor(time / page) * page - 0.1 * width));
     return [from, from + width];
   }
 

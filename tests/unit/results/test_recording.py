@@ -28,7 +28,13 @@ DESCRIPTION = {
             "name": "h1-eth0:h2-eth0",
             "nodes": ["h1", "h2"],
             "directions": [
-                {"specification": "1Mbit", "bandwidth_bps": 1_000_000, "delay_ns": MS, "queue_bytes": 4000, "lossy": lossy}
+                {
+                    "specification": "1Mbit",
+                    "bandwidth_bps": 1_000_000,
+                    "delay_ns": MS,
+                    "queue_bytes": 4000,
+                    "lossy": lossy,
+                }
                 for lossy in (True, False)
             ],
         }
@@ -53,7 +59,9 @@ def recording(sent: list[dict], arrived: list[tuple[int, int, int]], flows=None,
     """Packets with their times in ms, and arrivals as time in ms, point and identity."""
     rows = [{"point": 0, **DATA, **each} for each in sent]
     kinds = {"time": "i8", "payload": "u2", "point": "u2", "flow": "u2", "seq": "u4", "ack": "u4", "identity": "u4"}
-    entries = {name: np.array([row[name] for row in rows], kinds.get(name, "u2")) for name in (*DATA, "identity", "point")}
+    entries = {
+        name: np.array([row[name] for row in rows], kinds.get(name, "u2")) for name in (*DATA, "identity", "point")
+    }
     for name in ("headers", "flags", "ecn"):
         entries[name] = entries[name].astype("u1")
     entries["time"] = np.array([BASE + round(row["time"] * MS) for row in rows], "i8")
