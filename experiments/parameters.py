@@ -27,6 +27,7 @@ class PlanRequest:
         only: values of axes to which the plan is restricted.
         events: changes of links during the load, as `LinkEvent.parse` reads them.
         captures: hosts and interfaces whose packets are kept.
+        is_recorded: keep what happens to each packet on each link, for `flightpath watch`.
         emulator: for the links; `auto` is the first that works.
         datapath: for the switches; `auto` is the first that works.
     """
@@ -38,6 +39,7 @@ class PlanRequest:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     events: tuple[str, ...] = ()
     captures: tuple[str, ...] = ()
+    is_recorded: bool = False
     emulator: str = "auto"
     datapath: str = "auto"
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from mininet.topo import Topo
 
 import congestion
-from experiments import captures, fidelity
+from experiments import captures, fidelity, recordings
 from experiments.claims import ClaimCheck
 from experiments.parameters import CONGESTION_CONTROL, Axis, Factor, PlanRequest, Setting
 from experiments.plan import Plan
@@ -230,7 +230,9 @@ class Scenario(ABC):
         Raises:
             UsageError: a value makes no sense.
         """
-        captured = {"capture": list(request.captures)} if request.captures else {}
+        captured: dict[str, Any] = {"capture": list(request.captures)} if request.captures else {}
+        if request.is_recorded:
+            captured["record"] = True
         own = self.settings(request)
         return Plan(
             form=request.form,
@@ -272,6 +274,7 @@ class Scenario(ABC):
         for cell in plan.cells():
             events.check(self.link_events(cell, plan), self.topology(cell, plan))
             captures.check(plan, self.topology(cell, plan))
+        recordings.check(plan)
         choose_emulator(plan.settings["emulator"])
         for program in (*self.programs, *_TESTBED_PROGRAMS):
             require(program)
@@ -308,7 +311,7 @@ class Scenario(ABC):
                 checks=[service.check for service in services],
                 on_sampling=context.on_sampling,
             )
-            with watch, captures.running(testbed, context) as taken:
+            with watch, captures.running(testbed, context) as taken, recordings.running(testbed, context) as recorder:
                 measured = self.load(RunningCell(**vars(context), testbed=testbed, services=services, watch=watch))
             measured = measured.merged(Measurement({"idle_cpu": watch.mean_idle_cpu}))
             if clock_here() is Clock.VIRTUAL:
@@ -319,5 +322,6 @@ class Scenario(ABC):
                 measured=measured,
                 goodput_limits_bps=self.goodput_limits_bps(cell, plan),
             )
-            found = {**certificate.found, "scale": plan.scale, PATH_BPS: path_bps, **captures.facts(taken)}
+            found = {**certificate.found, "scale": plan.scale, PATH_BPS: path_bps}
+            found |= captures.facts(taken) | recordings.facts(recorder)
             return CellResult(cell, measured, replace(certificate, found=found))

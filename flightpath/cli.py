@@ -36,6 +36,7 @@ COMMANDS = {
     "new": Command("scenarios.command.new", "write an experiment file, to be changed"),
     "replay": Command("execution.replay.command", "measure a stored cell again, stop its clock anywhere, and look"),
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
+    "watch": Command("results.commands.watch", "write a page on which the packets of a recorded cell move"),
     "preflight": Command("probes.preflight.__main__", "measure the path to another machine by transferring a file"),
     "doctor": Command("topologies.__main__", "show what this machine can do, and how to get the rest", ("doctor",)),
     "clean": Command("topologies.__main__", "remove what killed runs left behind", ("clean",)),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from results.recording.journeys import FATES, Journeys
 from results.records import CellResult, Claim, ClaimVerdict, Metric, Verdict
 from results.summary.means import metric_names
 
@@ -63,6 +64,41 @@ def series_frame(cells: Sequence[CellResult]) -> pd.DataFrame:
     names = dict.fromkeys(name for _, name, _ in all_series)
     frame.attrs[UNITS] = {name: _unit(series.unit for _, each, series in all_series if each == name) for name in names}
     return frame
+
+
+def packets_frame(recorded: Mapping[int, tuple[Journeys, int]]) -> pd.DataFrame:
+    """Returns a row for each packet on each link of each recorded cell, in the order in which they came to a queue.
+
+    Its columns are `cell` (a row of `cells_frame`); `source`, `target` and `flow` (categoricals: the nodes of the link,
+    and the flow's ends); `connection` and `subflow` (numbers); `time_s` (when it came to the queue, seconds since the
+    recording began), `sent_s` (when its last bit was on the link), `arrived_s` (NaN: never); `fate` (a categorical);
+    `bytes` with all headers, `payload`, `seq`, `ack`, `flags` (as in the header), `ecn`, `arrived_ecn`, `window`, `id`.
+
+    Args:
+        recorded: journeys and the start of the recording (ns) by the numbers of cells.
+    """
+    frames = [_packets_of_cell(number, found, began) for number, (found, began) in recorded.items()]
+    joined = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[_CELL])
+    for name in ("source", "target", "flow"):  # cells may have different ones
+        if name in joined:
+            joined[name] = joined[name].astype("category")
+    return joined
+
+
+def _packets_of_cell(number: int, found: Journeys, began_ns: int) -> pd.DataFrame:
+    packets, flows = found.packets, [*found.flows, None]
+    flow = packets["flow"].clip(max=len(found.flows))
+    nodes = {side: [getattr(each, side) for each in found.directions] for side in ("source", "target")}
+    columns: dict[str, Any] = {_CELL: number}
+    columns |= {side: pd.Series(names)[packets["point"]].to_numpy() for side, names in nodes.items()}
+    columns["flow"] = pd.Series([each.name if each else "others" for each in flows])[flow].to_numpy()
+    for name in ("connection", "subflow"):
+        columns[name] = pd.Series([getattr(each, name) if each else -1 for each in flows])[flow].to_numpy()
+    for name, column in (("time_s", "time"), ("sent_s", "sent"), ("arrived_s", "arrived")):
+        columns[name] = pd.Series((packets[column] - began_ns) / 1e9).where(packets[column] >= 0).to_numpy()
+    columns["fate"] = pd.Categorical.from_codes(packets["fate"], list(FATES))
+    copied = ("bytes", "payload", "seq", "ack", "flags", "ecn", "arrived_ecn", "window", "id")
+    return pd.DataFrame(columns | {name: packets[name] for name in copied})
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:

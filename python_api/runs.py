@@ -11,8 +11,10 @@ from typing import Any
 import pandas as pd
 
 from flightpath.overrides import override
-from python_api.frames import cells_frame, claims_frame, series_frame
+from python_api.frames import cells_frame, claims_frame, packets_frame, series_frame
 from results.commands.scenarios import answer_of, drawn_if_possible
+from results.recording.file import FOLDER, file_name, read
+from results.recording.journeys import journeys
 from results.records import ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.location import StoreLocation, server_url
 from results.store.run_id import LATEST
@@ -62,6 +64,17 @@ class Run:
     def claims(self) -> pd.DataFrame:
         """Claims of a paper with the measured values: see `python_api.frames.claims_frame`."""
         return claims_frame(self._claims)
+
+    @cached_property
+    def packets(self) -> pd.DataFrame:
+        """Packets of recorded cells, one row a packet and link: see `python_api.frames.packets_frame`."""
+        recorded = {}
+        for number, cell in enumerate(self._cells, start=1):
+            file = self.folder / FOLDER / file_name(cell.cell.label)
+            if file.exists():
+                recording = read(file)
+                recorded[number] = (journeys(recording), int(recording.description["began_ns"]))
+        return packets_frame(recorded)
 
     @property
     def answer(self) -> str:

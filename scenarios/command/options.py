@@ -149,6 +149,7 @@ def _plan_request(scenario: Scenario, options: argparse.Namespace) -> PlanReques
         only=restrictions(options.only),
         events=tuple(str(LinkEvent.parse(text)) for text in options.event),
         captures=tuple(options.capture.split(",")) if options.capture else (),
+        is_recorded=options.record,
         emulator=options.emulator,
         datapath=options.datapath,
     )
@@ -196,6 +197,12 @@ def _add_plan_options(parser: argparse.ArgumentParser, scenario: Scenario) -> No
         metavar=LIST,
         help="keep the packets of the load, the first 128 bytes of each, with the results: of an interface (h1-eth0), "
         "or of all of a host (h1); it costs processor time",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep what happens to each packet on each link, and each connection's window, for `flightpath watch`; up "
+        "to 400 MB a cell",
     )
 
 

@@ -19,7 +19,7 @@ LINK = replace(link(6, 100, 60), loss=0.0005)
 SEED = 20721
 ALGORITHMS = sorted(set(congestion.shipped()) - {"elastic"})  # which no kernel has
 MEASURING = ("htcp", "illinois", "westwood")
-"""They calculate with times, delays and rates, and a relay needs some microseconds more for a packet than the simulation."""
+"""They calculate with times and rates, and a relay needs some microseconds more for a packet than the simulation."""
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 

@@ -4,15 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from flightpath.clock import Clock
 from flightpath.project import PROJECT
+from results.commands.watch import main as watch
 from results.metrics import is_of_machine
+from results.recording.file import read
 from results.records import CellResult, Verdict
 from results.store.store import Store
 from tests.support.busy_machine import busy_processor
 from tests.support.uml import require_uml_kernel
+from tests.support.watched_pages import captured_bytes, shown
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
 
@@ -87,12 +91,12 @@ def test_both_clocks_are_measured_and_what_limits_a_program_is_said(tmp_path):
     assert "run_time: the protocol reaches" in done.stdout and "`spin`" in done.stdout
 
 
-def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept(tmp_path):
+def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept_and_watched(tmp_path):
     file = tmp_path / "tcp_loss.py"
     blocks = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```python\n")[1:]
     file.write_text(blocks[0].split("```")[0], encoding="utf-8")
     words = ("--clock", "virtual", "--seconds", "1", "--only", "loss=0.1%", "--results", str(tmp_path / "runs"))
-    words += ("--only", "congestion_control=cubic", "--repeat", "1", "--capture", "dtn1-eth0,dtn2")
+    words += ("--only", "congestion_control=cubic", "--repeat", "1", "--capture", "dtn1-eth0,dtn2", "--record")
     done = subprocess.run([sys.executable, str(file), *words], cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     store = Store.open(tmp_path / "runs")
@@ -107,3 +111,25 @@ def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept(tm
         read = subprocess.run(["tcpdump", "-nr", folder / each["file"]], capture_output=True, text=True, check=True)
         assert len(read.stdout.splitlines()) == each["packets"] > 100
         assert ".5201" in read.stdout
+    page = tmp_path / "page.html"
+    assert watch(["--results", str(tmp_path / "runs"), "--output", str(page)]) == 0
+    _shows_what_was_captured(page, folder / captured[0]["file"], cell.certificate.found["recording"], folder)
+
+
+def _shows_what_was_captured(page, capture, recording, folder):
+    """At ten random moments, as many bytes have entered the link and arrived on it as tcpdump saw at its end."""
+    facts, columns = shown(page)
+    assert recording["missing"] == 0 and len(columns["entered"]) <= recording["packets"] and not recording["full"]
+    assert recording["bytes"] < 40 * recording["packets"] + 50_000
+    began = read(folder / recording["file"]).description["began_ns"]
+    flows = {n: flow["name"].split(" ")[1] for n, flow in enumerate(facts["flows"]) if flow["name"].startswith("TCP")}
+    is_tcp = np.isin(columns["flow"], list(flows))
+    for point, column in ((0, "entered"), (1, "arrived")):  # dtn1 is end a of the link
+        mine = is_tcp & (columns["point"] == point)
+        sender = flows[int(columns["flow"][mine][0])].rpartition(":")[0]
+        times, payloads = captured_bytes(capture, sender)
+        for moment in np.random.default_rng(point).uniform(0, facts["duration"] * 1e6, 10):
+            before = (times >= began) & (times - began <= moment)
+            now = mine & (columns[column] <= moment)
+            assert (before.sum(), payloads[before].sum()) == (now.sum(), columns["payload"][now].sum())
+    assert mine.sum() > 100

@@ -1,0 +1,118 @@
+#include "recorder/ring.h"
+
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "common/clock.h"
+#include "recorder/flows.h"
+#include "recorder/record_file.h"
+
+#define BLOCK_BYTES (1u << 18)
+#define FRAME_BYTES (1u << 11)
+#define SNAPSHOT_BYTES 160u
+#define FILTER_MAX 4096u
+
+/* Keeps the beginning of each packet of the ring's interfaces, and nothing of others. */
+static bool attach_filter(const struct ring *ring)
+{
+    static struct sock_filter program[FILTER_MAX];
+    size_t size = 0;
+    if (2 * ring->count + 2 > FILTER_MAX)
+        return false;
+    program[size++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_IFINDEX));
+    for (size_t i = 0; i < ring->count; i++) {
+        program[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ring->interfaces[i].index, 0, 1);
+        program[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SNAPSHOT_BYTES);
+    }
+    program[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog filter = {(unsigned short)size, program};
+    return setsockopt(ring->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0;
+}
+
+const char *ring_open(struct ring *ring, unsigned blocks)
+{
+    int version = TPACKET_V3, on = 1;
+    struct tpacket_req3 request = {
+        .tp_block_size = BLOCK_BYTES,
+        .tp_block_nr = blocks,
+        .tp_frame_size = FRAME_BYTES,
+        .tp_frame_nr = blocks * (BLOCK_BYTES / FRAME_BYTES),
+        .tp_retire_blk_tov = RING_TIMEOUT_MS,
+    };
+    ring->blocks = blocks;
+    ring->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); /* protocol 0: nothing arrives before bind() */
+    if (ring->fd < 0)
+        return "no packet socket";
+    if (!attach_filter(ring))
+        return "no filter for the interfaces";
+    if (setsockopt(ring->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
+        setsockopt(ring->fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0 ||
+        setsockopt(ring->fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
+        return "no ring of packets";
+    ring->memory = mmap(NULL, (size_t)blocks * BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    if (ring->memory == MAP_FAILED)
+        return "no memory for a ring of packets";
+    struct sockaddr_ll all = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
+    return bind(ring->fd, (struct sockaddr *)&all, sizeof all) == 0 ? NULL : "cannot listen to the interfaces";
+}
+
+static void record_packet(const struct ring *ring, const struct tpacket3_hdr *head)
+{
+    const uint8_t *start = (const uint8_t *)head, *frame = start + head->tp_mac;
+    struct sockaddr_ll from;
+    struct virtio_net_hdr vnet;
+    memcpy(&from, start + TPACKET_ALIGN(sizeof *head), sizeof from);
+    memcpy(&vnet, frame - sizeof vnet, sizeof vnet);
+    size_t at = 0;
+    while (at < ring->count && ring->interfaces[at].index != from.sll_ifindex)
+        at++;
+    if (at == ring->count)
+        return;
+    bool is_entry = from.sll_pkttype == PACKET_OUTGOING;
+    unsigned number = ring->interfaces[at].number, point = is_entry ? number : number ^ 1;
+    uint64_t time = (uint64_t)head->tp_sec * NS_PER_S + head->tp_nsec;
+    struct packet whole, segment;
+    packet_parse(frame, head->tp_snaplen, head->tp_len, &whole);
+    uint32_t size = vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE ? 0 : vnet.gso_size;
+    uint32_t count = size > 0 && whole.payload > size ? (whole.payload + size - 1) / size : 1;
+    unsigned flow = flows_of_packet(&whole);
+    for (uint32_t i = 0; i < count; i++) {
+        packet_cut(&whole, i, size, &segment);
+        if (is_entry)
+            record_entry(time, point, flow, &segment);
+        else
+            record_arrival(time, point, &segment);
+    }
+}
+
+void ring_drain(struct ring *ring)
+{
+    for (;;) {
+        struct tpacket_block_desc *block = (void *)(ring->memory + (size_t)ring->next * BLOCK_BYTES);
+        uint32_t *status = &block->hdr.bh1.block_status;
+        if (!(__atomic_load_n(status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+            return;
+        const uint8_t *at = (const uint8_t *)block + block->hdr.bh1.offset_to_first_pkt;
+        for (uint32_t i = 0; i < block->hdr.bh1.num_pkts; i++) {
+            const struct tpacket3_hdr *head = (const void *)at;
+            record_packet(ring, head);
+            at += head->tp_next_offset;
+        }
+        __atomic_store_n(status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+        ring->next = (ring->next + 1) % ring->blocks;
+    }
+}
+
+uint64_t ring_missing(const struct ring *ring)
+{
+    struct tpacket_stats_v3 stats;
+    socklen_t size = sizeof stats;
+    return getsockopt(ring->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0 ? stats.tp_drops : 0;
+}

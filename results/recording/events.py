@@ -1,0 +1,74 @@
+"""Events of a recording that one wants to jump to, and relative sequence numbers."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from results.recording.journeys import ARRIVED, UNDER_WAY, Journeys
+
+KINDS = ("connection", "join", "loss", "retransmission", "timeout")
+"""Kinds of events; a timeout is a sender whose congestion control enters the state Loss."""
+
+_SYN, _ACK = 0x02, 0x10
+_STATE_LOSS = 4
+
+EVENT = np.dtype([("time_ns", "i8"), ("kind", "u1"), ("packet", "i4"), ("flow", "u2")])
+
+
+def first_sequence_numbers(packets: Any, flows: int) -> NDArray[Any]:
+    """Returns the first sequence number of each flow in the recording."""
+    first = np.zeros(flows, "u4")
+    numbers, at = np.unique(packets["flow"], return_index=True)
+    known = numbers < flows
+    first[numbers[known]] = packets["seq"][at[known]]
+    return first
+
+
+def retransmissions(found: Journeys, from_host: NDArray[Any]) -> NDArray[Any]:
+    """Returns which packets carry data that their host has sent before.
+
+    Args:
+        from_host: which packets come to the queue of their sender's own link; only these are judged.
+    """
+    packets = found.packets
+    again = np.zeros(len(packets["time"]), bool)
+    carries = from_host & (packets["payload"] > 0) & is_tcp(found)
+    for flow in np.unique(packets["flow"][carries]):
+        at = np.flatnonzero(carries & (packets["flow"] == flow))
+        start = packets["seq"][at].astype("i8")
+        end = start + packets["payload"][at]
+        # Sequence numbers wrap around at 2^32.
+        wraps = np.concatenate([[0], np.cumsum(np.diff(start) < -(1 << 31)) - np.cumsum(np.diff(start) > 1 << 31)])
+        end += wraps << 32
+        highest = np.concatenate([[0], np.maximum.accumulate(end)[:-1]])
+        again[at] = end <= highest
+    return again
+
+
+def is_tcp(found: Journeys) -> NDArray[Any]:
+    """Returns which packets are TCP segments."""
+    of_flow = np.array([flow.protocol == "TCP" for flow in found.flows] + [False], bool)
+    result: NDArray[Any] = of_flow[np.minimum(found.packets["flow"], len(found.flows))]
+    return result
+
+
+def events(found: Journeys, sockets: NDArray[Any], from_host: NDArray[Any], again: NDArray[Any]) -> NDArray[Any]:
+    """Returns the events (EVENT) in the order of time."""
+    packets, parts = found.packets, []
+    opening = from_host & is_tcp(found) & (packets["flags"] & (_SYN | _ACK) == _SYN)
+    subflow = np.array([flow.subflow for flow in found.flows] + [0])[np.minimum(packets["flow"], len(found.flows))]
+    lost = (packets["fate"] != ARRIVED) & (packets["fate"] != UNDER_WAY)
+    for kind, which in enumerate((opening & (subflow == 0), opening & (subflow > 0), lost, again)):
+        at = np.flatnonzero(which)
+        rows = np.zeros(len(at), EVENT)
+        rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = packets["time"][at], kind, at, packets["flow"][at]
+        parts.append(rows)
+    for flow in np.unique(sockets["flow"]):
+        states = sockets[sockets["flow"] == flow]
+        entered = states[1:][(states["congestion_state"][1:] == _STATE_LOSS) & (states["congestion_state"][:-1] != 4)]
+        rows = np.zeros(len(entered), EVENT)
+        rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = entered["time_ns"], 4, -1, flow
+        parts.append(rows)
+    joined = np.concatenate(parts)
+    return joined[np.argsort(joined["time_ns"], kind="stable")]

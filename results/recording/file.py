@@ -1,0 +1,168 @@
+"""The file of a recording, as numpy arrays (its format: native/recorder/record_file.h)."""
+
+import json
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flightpath.errors import UsageError
+
+FOLDER = "recordings"
+
+Columns = Mapping[str, NDArray[Any]]
+
+_HEADER = struct.Struct("=IIQ")
+_ENTRIES, _ARRIVALS, _SOCKETS, _FLOWS, _DESCRIPTION = 1, 2, 3, 4, 5
+_ECN_SHIFT = 14
+
+_ENTRY_COLUMNS = {
+    "time": "u4",
+    "identity": "u4",
+    "seq": "u4",
+    "ack": "u4",
+    "point": "u2",
+    "flow": "u2",
+    "payload": "u2",
+    "window": "u2",
+    "id": "u2",
+    "headers": "u1",
+    "flags": "u1",
+    "ecn": "u1",
+}
+_ARRIVAL_COLUMNS = {"time": "u4", "identity": "u4", "point": "u2"}
+
+SOCKET_ROW = np.dtype(
+    [
+        ("time_ns", "i8"),
+        ("pacing_rate", "u8"),
+        *((name, "u4") for name in ("cwnd", "ssthresh", "rtt_us", "rttvar_us", "unacked", "sacked", "lost")),
+        *((name, "u4") for name in ("retransmitted", "total_retransmitted", "mss")),
+        ("flow", "u2"),
+        *((name, "u1") for name in ("state", "congestion_state", "backoff")),
+        ("padding", "V3"),
+    ]
+)
+FLOW_ROW = np.dtype(
+    [
+        *((name, "V16") for name in ("source", "target")),
+        *((name, "u2") for name in ("source_port", "target_port")),
+        *((name, "u1") for name in ("family", "protocol")),
+        ("ethertype", "u2"),
+        ("mptcp_value", "V8"),
+        ("flow", "u2"),
+        *((name, "u1") for name in ("mptcp", "window_scale")),
+        ("padding", "V4"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording as it was written; times are nanoseconds since 1970 on the clock of the cell.
+
+    Attributes:
+        entries: columns of packets that came to the queue of a link, in the order of `time`.
+        arrivals: columns of packets that left a link at its other end, in the order of `time`.
+        sockets: states of connections (SOCKET_ROW).
+        flows: one direction of a connection each (FLOW_ROW).
+        description: the network, and when the recording began and ended.
+    """
+
+    entries: Columns
+    arrivals: Columns
+    sockets: NDArray[Any]
+    flows: NDArray[Any]
+    description: Mapping[str, Any]
+
+
+def file_name(label: str) -> str:
+    """Returns the name of the recording's file of a cell; characters other than letters and digits become dashes."""
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', label)}.packets"
+
+
+def read(path: Path) -> Recording:
+    """Reads a recording.
+
+    Raises:
+        UsageError: there is no such file, or it is not a recording.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the recording {path}: {error.strerror or error}") from error
+    try:
+        return _parse(data)
+    except (ValueError, KeyError, struct.error) as error:
+        raise UsageError(
+            f"{path} is no recording of this version: {error}", "measure it again with --record"
+        ) from error
+
+
+def _parse(data: bytes) -> Recording:
+    entries: list[dict[str, NDArray[Any]]] = []
+    arrivals: list[dict[str, NDArray[Any]]] = []
+    rows: dict[int, list[NDArray[Any]]] = {_SOCKETS: [], _FLOWS: []}
+    description: Mapping[str, Any] | None = None
+    for kind, count, base, body in _blocks(data):
+        match kind:
+            case 1:  # _ENTRIES, and so on
+                entries.append(_columns(body, count, base, _ENTRY_COLUMNS))
+            case 2:
+                arrivals.append(_columns(body, count, base, _ARRIVAL_COLUMNS))
+            case 3 | 4:
+                rows[kind].append(np.frombuffer(body, SOCKET_ROW if kind == _SOCKETS else FLOW_ROW))
+            case _:
+                description = json.loads(bytes(body))
+    if description is None:
+        raise ValueError("its end is missing")
+    arrived = _joined(arrivals, _ARRIVAL_COLUMNS)
+    arrived["ecn"] = (arrived["point"] >> _ECN_SHIFT).astype("u1")
+    arrived["point"] &= (1 << _ECN_SHIFT) - 1
+    sockets = np.concatenate([np.empty(0, SOCKET_ROW), *rows[_SOCKETS]])
+    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[_FLOWS]])[::-1]
+    flows = flows[np.unique(flows["flow"], return_index=True)[1]]  # the last row of each
+    return Recording(_joined(entries, _ENTRY_COLUMNS), arrived, sockets, flows, description)
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, int, int, memoryview]]:
+    widths = {
+        _ENTRIES: sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()),
+        _ARRIVALS: sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()),
+        _SOCKETS: SOCKET_ROW.itemsize,
+        _FLOWS: FLOW_ROW.itemsize,
+        _DESCRIPTION: 1,
+    }
+    view, at = memoryview(data), 0
+    while at < len(data):
+        kind, count, base = _HEADER.unpack_from(data, at)
+        if kind not in widths:
+            raise ValueError(f"a block of the unknown kind {kind}")
+        at, end = at + _HEADER.size, at + _HEADER.size + widths[kind] * count
+        if end > len(data):
+            raise ValueError("its end is missing")
+        yield kind, count, base, view[at:end]
+        at = end
+
+
+def _columns(body: memoryview, count: int, base: int, kinds: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {}
+    at = 0
+    for name, kind in kinds.items():
+        columns[name] = np.frombuffer(body, kind, count, at)
+        at += columns[name].nbytes
+    columns["time"] = columns["time"].astype("i8") + base
+    return columns
+
+
+def _joined(blocks: list[dict[str, NDArray[Any]]], kinds: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    if not blocks:
+        return {name: np.empty(0, "i8" if name == "time" else kind) for name, kind in kinds.items()}
+    joined = {name: np.concatenate([block[name] for block in blocks]) for name in kinds}
+    order = np.argsort(joined["time"], kind="stable")
+    return {name: column[order] for name, column in joined.items()}

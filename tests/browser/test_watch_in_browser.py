@@ -1,0 +1,104 @@
+"""The page of `flightpath watch`: opens fast, plays smoothly, by keyboard, at any width, light and dark."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from results.pages.watch_page import WatchedCell, render_watch
+from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording
+from tests.support.reading_pages import WIDTHS, too_wide
+
+PACKETS, BEGAN = 100_000, 10**18
+GAP_NS, DELAY_NS = 120_000, 20_000_000
+
+
+def _recording() -> Recording:
+    """A link full of packets, and their acknowledgements; every thousandth is lost."""
+    number = np.arange(PACKETS)
+    point = number % 2
+    time = BEGAN + number * GAP_NS // 2
+    kinds = {"seq": "u4", "ack": "u4", "payload": "u2", "window": "u2", "id": "u2"}
+    entries = {name: np.zeros(PACKETS, kind) for name, kind in kinds.items()}
+    entries |= {"time": time, "point": point.astype("u2"), "flow": point.astype("u2"), "identity": number.astype("u4")}
+    entries |= {
+        "headers": np.full(PACKETS, 66, "u1"),
+        "flags": np.full(PACKETS, 16, "u1"),
+        "ecn": np.zeros(PACKETS, "u1"),
+    }
+    entries["payload"][point == 0] = 1448
+    entries["seq"][point == 0] = 1448 * np.arange(PACKETS // 2)
+    arrives = number % 1000 != 500
+    arrivals = {name: entries[name][arrives] for name in ("identity", "point", "ecn")}
+    arrivals["time"] = (time + DELAY_NS + 500_000)[arrives]
+    flows = np.zeros(2, FLOW_ROW)
+    flows["flow"], flows["family"], flows["protocol"] = [0, 1], 4, 6
+    flows["source_port"], flows["target_port"] = [1, 2], [2, 1]
+    sockets = np.zeros(1000, SOCKET_ROW)
+    sockets["time_ns"], sockets["cwnd"] = BEGAN + np.arange(1000) * 5_000_000, np.arange(1000) % 300
+    direction = {"specification": "100Mbit", "bandwidth_bps": 10**8, "delay_ns": DELAY_NS, "queue_bytes": 500_000}
+    directions = [direction | {"lossy": True}] * 2
+    links = [{"name": "h1-eth0:h2-eth0", "nodes": ["h1", "h2"], "directions": directions}]
+    network = {"hosts": ["h1", "h2"], "switches": [], "links": links}
+    return Recording(entries, arrivals, sockets, flows, {**network, "began_ns": BEGAN, "ended_ns": int(time[-1])})
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory) -> Path:
+    """A page with two runs of 100,000 packets, and one with a single run."""
+    folder = tmp_path_factory.mktemp("watch")
+    cell = WatchedCell("run", "congestion_race", "algorithm=cubic #1", _recording())
+    for name, cells in (("one", [cell]), ("two", [cell, cell])):
+        (folder / f"{name}.html").write_text(render_watch(cells), encoding="utf-8")
+    return folder
+
+
+def _open(opened, page: Path, width: int = 1280, **options):
+    shown = opened(page.as_uri(), width, **options)
+    shown.wait_for_selector("body[data-ready]")
+    return shown
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_it_is_accessible_at_any_width_in_light_and_dark(watched, opened, accessible, width, colours):
+    page = _open(opened, watched / "two.html", width, color_scheme=colours)
+    assert too_wide(page) <= 0
+    assert page.locator("canvas").count() == 4
+    accessible(page)
+
+
+def test_a_hundred_thousand_packets_open_in_three_seconds_and_play_at_thirty_frames(watched, opened):
+    page = _open(opened, watched / "one.html")
+    assert page.evaluate("performance.now()") < 3000
+    rates = page.evaluate(
+        """async () => {
+          const rates = [];
+          for (const exponent of [-3, -2, -1, 0]) {
+            player.setSpeed(exponent); player.seek(1000); player.frames = 0; player.play(true);
+            const began = performance.now();
+            await new Promise((done) => setTimeout(done, 1500));
+            player.play(false);
+            rates.push(player.frames / (performance.now() - began) * 1e3);
+          }
+          return rates;
+        }"""
+    )
+    assert min(rates) >= 30, rates
+
+
+def test_keys_play_step_and_jump_to_losses(watched, opened):
+    page = _open(opened, watched / "one.html")
+    page.keyboard.press("Space")
+    page.wait_for_function("player.time > 1")
+    assert page.locator("#play").text_content() == "Pause"
+    page.keyboard.press("Space")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("player.time") == pytest.approx(GAP_NS / 2e6)
+    page.select_option("#kind", label="loss")
+    page.locator("#event-forward").click()
+    assert page.evaluate("player.time") == pytest.approx(500 * GAP_NS / 2e6)
+    assert "dropped at 30.000 ms: loss" in page.locator(".chosen").text_content()
+    page.locator(".legend button").first.click()
+    assert page.locator(".legend button").first.get_attribute("aria-pressed") == "true"

@@ -1,0 +1,174 @@
+"""Recordings: their files, journeys of packets across links, flows and events."""
+
+import hashlib
+import json
+import struct
+from ipaddress import ip_address
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flightpath.errors import UsageError
+from results.pages.watch_page import WatchedCell, render_watch
+from results.recording.events import KINDS, events, retransmissions
+from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, file_name, read
+from results.recording.journeys import FATES, journeys
+from tests.support.watched_pages import shown
+
+BASE = 1_700_000_000_000_000_000
+MS = 1_000_000
+DATA = {"seq": 1, "ack": 1, "payload": 1000, "headers": 66, "flags": 0x10, "id": 1, "window": 9, "ecn": 0, "flow": 0}
+KEY = b"client's"
+DESCRIPTION = {
+    "hosts": ["h1", "h2"],
+    "switches": [],
+    "links": [
+        {
+            "name": "h1-eth0:h2-eth0",
+            "nodes": ["h1", "h2"],
+            "directions": [
+                {
+                    "specification": "1Mbit",
+                    "bandwidth_bps": 1_000_000,
+                    "delay_ns": MS,
+                    "queue_bytes": 4000,
+                    "lossy": lossy,
+                }
+                for lossy in (True, False)
+            ],
+        }
+    ],
+    "began_ns": BASE,
+    "ended_ns": BASE + 2000 * MS,
+}
+
+
+def flow(number: int, source: str, target: str, mptcp: int = 0, value: bytes = bytes(8)) -> np.ndarray:
+    row = np.zeros(1, FLOW_ROW)
+    for side, text in (("source", source), ("target", target)):
+        address, port = text.split(":")
+        row[side] = np.frombuffer(ip_address(address).packed.ljust(16, b"\0"), "V16")
+        row[f"{side}_port"] = int(port)
+    row["family"], row["protocol"], row["flow"], row["mptcp"] = 4, 6, number, mptcp
+    row["mptcp_value"] = np.frombuffer(value, "V8")
+    return row
+
+
+def recording(sent: list[dict], arrived: list[tuple[int, int, int]], flows=None, sockets=()) -> Recording:
+    """Packets with their times in ms, and arrivals as time in ms, point and identity."""
+    rows = [{"point": 0, **DATA, **each} for each in sent]
+    kinds = {"time": "i8", "payload": "u2", "point": "u2", "flow": "u2", "seq": "u4", "ack": "u4", "identity": "u4"}
+    entries = {
+        name: np.array([row[name] for row in rows], kinds.get(name, "u2")) for name in (*DATA, "identity", "point")
+    }
+    for name in ("headers", "flags", "ecn"):
+        entries[name] = entries[name].astype("u1")
+    entries["time"] = np.array([BASE + round(row["time"] * MS) for row in rows], "i8")
+    times, points, identities = zip(*arrived, strict=True) if arrived else ((), (), ())
+    arrivals = {
+        "time": np.array([BASE + round(time * MS) for time in times], "i8"),
+        "point": np.array(points, "u2"),
+        "identity": np.array(identities, "u4"),
+        "ecn": np.zeros(len(times), "u1"),
+    }
+    known = [flow(0, "10.0.0.1:1", "10.0.0.2:2"), flow(1, "10.0.0.2:2", "10.0.0.1:1")] if flows is None else flows
+    return Recording(entries, arrivals, np.array(list(sockets), SOCKET_ROW), np.concatenate(known), DESCRIPTION)
+
+
+def fates(found) -> list[str]:
+    return [FATES[fate] for fate in found.packets["fate"]]
+
+
+def test_each_arrival_belongs_to_the_packet_before_it_on_the_same_link():
+    found = journeys(
+        recording(
+            [{"time": 0, "identity": 7}, {"time": 0, "identity": 7, "point": 1}, {"time": 1, "identity": 8}],
+            [(9.5, 1, 7), (9.6, 0, 7), (18, 0, 8), (19, 0, 8)],  # the last one is a duplicate
+        )
+    )
+    assert [(each - BASE) / MS for each in found.packets["arrived"]] == [9.6, 9.5, 18]
+    assert [(each - BASE) / MS for each in found.packets["sent"]] == [8.6, 8.528, 17]
+    assert fates(found) == ["arrived"] * 3
+
+
+def test_packets_that_look_the_same_are_matched_in_their_order():
+    alike = [{"time": time, "identity": 7, "point": 1} for time in (0, 1, 2)]
+    found = journeys(recording(alike, [(9.6, 1, 7), (18.1, 1, 7)]))
+    assert [max(-1, each - BASE) // MS for each in found.packets["arrived"]] == [-1, 9, 18]
+
+
+def test_the_cause_of_a_drop_is_what_the_queue_and_the_link_allow():
+    burst = [{"time": 10, "identity": number} for number in range(5)]
+    late = [{"time": 500, "identity": 90}, {"time": 500, "identity": 91, "point": 1}, {"time": 1999, "identity": 92}]
+    arrived = [(19.6 + 8.5 * number, 0, number) for number in range(4)]
+    assert fates(journeys(recording([*burst, *late], arrived))) == [
+        *["arrived"] * 4,
+        "queue full",
+        "loss",
+        "dropped",  # of a direction without loss
+        "under way",
+    ]
+
+
+def test_subflows_find_their_connection_by_its_token():
+    token = hashlib.sha256(KEY).digest()[:4]
+    flows = [
+        flow(0, "10.0.1.1:5", "10.0.1.2:80", 2, token[::-1] + bytes(4)),  # seen first: its ring was read first
+        flow(1, "10.0.0.1:4", "10.0.0.2:80", 1),
+        flow(2, "10.0.0.2:80", "10.0.0.1:4", 1, KEY),
+        flow(3, "10.0.1.2:80", "10.0.1.1:5", 2),
+        flow(4, "10.0.0.1:4", "10.0.0.2:80"),  # the port is used again
+    ]
+    found = journeys(recording([], [], flows)).flows
+    assert [(each.reverse, each.connection, each.subflow, each.is_mptcp) for each in found] == [
+        (3, 1, 1, True),
+        (2, 1, 0, True),
+        (1, 1, 0, True),
+        (0, 1, 1, True),
+        (None, 4, 0, False),
+    ]
+    assert found[1].name == "TCP 10.0.0.1:4 → 10.0.0.2:80"
+
+
+def test_events_are_found_and_on_the_page_with_what_was_sent_again(tmp_path):
+    sent = [
+        {"time": 0, "identity": 1, "flags": 2, "payload": 0, "seq": 2**32 - 1001},
+        {"time": 20, "identity": 2, "seq": 2**32 - 1000},
+        {"time": 30, "identity": 3, "seq": 0},  # sequence numbers wrap around
+        {"time": 400, "identity": 4, "seq": 2**32 - 1000},
+    ]
+    sockets = np.zeros(3, SOCKET_ROW)
+    sockets["time_ns"], sockets["congestion_state"] = BASE + np.array([0, 390, 420]) * MS, [0, 4, 4]
+    made = recording(sent, [(9, 0, 1), (39, 0, 3), (410, 0, 4)], sockets=sockets)
+    found = journeys(made)
+    from_host = np.ones(4, bool)
+    again = retransmissions(found, from_host)
+    assert again.tolist() == [False, False, False, True]
+    listed = events(found, made.sockets, from_host, again)
+    kinds = [KINDS[kind] for kind in listed["kind"]]
+    assert kinds == ["connection", "loss", "timeout", "retransmission"]
+    page = tmp_path / "page.html"
+    page.write_text(render_watch([WatchedCell("run", "<script>", "a=1", made)]))
+    facts, columns = shown(page)
+    assert facts["title"] == "<script> a=1" and "<script> a=1" not in page.read_text()
+    assert columns["entered"].tolist() == [0, 20 * MS, 30 * MS, 400 * MS]
+    assert columns["eventTime"].tolist() == [0, 20, 390, 400]
+    assert columns["seq"].tolist() == [0, 1, 1001, 1]
+    assert "4 packets on 1 link in 2 s, of 1 connection; 1 dropped." in page.read_text()
+
+
+def test_a_file_is_read_whole_or_refused(tmp_path: Path):
+    file = tmp_path / file_name("protocol=mptcp load=50 #1")
+    assert file.name == "protocol-mptcp-load-50-1.packets"
+    arrival = struct.pack("=IIQ", 2, 1, BASE) + struct.pack("=IIH", 5, 77, 3 | 3 << 14)
+    text = json.dumps(DESCRIPTION).encode()
+    file.write_bytes(arrival + struct.pack("=IIQ", 5, len(text), 0) + text)
+    found = read(file)
+    assert [int(found.arrivals[name][0]) for name in ("time", "identity", "point", "ecn")] == [BASE + 5, 77, 3, 3]
+    for content in (arrival, file.read_bytes()[:-1], b"something else, longer than a header"):
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match="no recording of this version"):
+            read(file)
+    with pytest.raises(UsageError, match="cannot read the recording"):
+        read(tmp_path / "none")

@@ -1,0 +1,96 @@
+"""Recordings: when each packet enters and leaves each link, and the state of each connection (native/recorder)."""
+
+import json
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from mininet.net import Mininet
+
+import native
+from flightpath.errors import MissingCapability
+from topologies.links import native_program
+from topologies.links.emulated_link import EmulatedLink
+
+MAX_BYTES = 400_000_000
+"""Size of the file at which a recording ends: more than 10 million packets."""
+
+_SAMPLING_INTERVAL_US = 10_000
+"""Interval at which connections are sampled, if there are few."""
+
+_DESCRIPTION_BLOCK, _HEADER = 5, struct.Struct("=IIQ")
+
+
+class Recorder:
+    """A context manager that records all links of a network into a file (`results.recording.file` reads it).
+
+    Args:
+        file: replaced if it exists.
+        limit_bytes: size at which the recording ends.
+    """
+
+    def __init__(self, network: Mininet, file: Path, limit_bytes: int = MAX_BYTES) -> None:
+        self.file = file
+        self.found: Mapping[str, Any] = {}
+        self._network, self._limit = network, limit_bytes
+        self._began_ns = 0
+
+    def __enter__(self) -> Self:
+        """Starts the recording; returns when it sees packets.
+
+        Raises:
+            MissingCapability: this user may not open packet sockets, or the program has not been built.
+        """
+        ends = [_interface(end) for link in self._network.links for end in (link.intf1, link.intf2)]
+        program = str(native.binary("recorder"))
+        self._process = native_program.start(
+            [program, str(self.file), str(self._limit), str(_SAMPLING_INTERVAL_US), *ends]
+        )
+        native_program.wait_ready(self._process, "--record", MissingCapability)
+        self._began_ns = time.time_ns()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ended_ns = time.time_ns()
+        self._process.terminate()
+        output, errors = self._process.communicate()
+        try:
+            self.found = json.loads(output)
+        except ValueError:
+            self.found = {"problem": errors.strip() or "the recorder ended"}
+            return
+        description = json.dumps({**self._description(), "began_ns": self._began_ns, "ended_ns": ended_ns}).encode()
+        with self.file.open("ab") as file:
+            file.write(_HEADER.pack(_DESCRIPTION_BLOCK, len(description), 0) + description)
+
+    def _description(self) -> Mapping[str, Any]:
+        network = self._network
+        return {
+            "hosts": [host.name for host in network.hosts],
+            "switches": [switch.name for switch in network.switches],
+            "links": [_link(link) for link in self._network.links],
+        }
+
+
+def _interface(interface: Any) -> str:
+    node = interface.node
+    return f"{interface.name}@{node.pid}" if node.inNamespace else str(interface.name)
+
+
+def _link(link: EmulatedLink) -> Mapping[str, Any]:
+    return {
+        "name": link.name,
+        "nodes": [link.intf1.node.name, link.intf2.node.name],
+        "directions": [
+            {
+                "specification": str(spec),
+                "bandwidth_bps": spec.bandwidth_bps,
+                "delay_ns": round(spec.delay_s * 1e9),
+                "queue_bytes": spec.queue_bytes if spec.bandwidth_bps else None,
+                "lossy": bool(spec.loss or spec.burst_loss),
+            }
+            for spec in (link.a_to_b, link.b_to_a)
+        ],
+    }
