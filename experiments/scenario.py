@@ -322,6 +322,6 @@ class Scenario(ABC):
                 measured=measured,
                 goodput_limits_bps=self.goodput_limits_bps(cell, plan),
             )
-            found = {**certificate.found, "scale": plan.scale, PATH_BPS: path_bps}
-            found |= captures.facts(taken) | recordings.facts(recorder)
+            kept = {**captures.facts(taken), **recordings.facts(recorder)}
+            found = {**certificate.found, "scale": plan.scale, PATH_BPS: path_bps, **kept}
             return CellResult(cell, measured, replace(certificate, found=found))
