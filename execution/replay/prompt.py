@@ -57,7 +57,7 @@ class Prompt(cmd.Cmd):
     def run_all(self, lines: Sequence[str]) -> None:
         """Runs commands one after the other, until one of them ends the replay."""
         for line in lines:
-            if self.onecmd(line):
+            if self.result is not None or self.onecmd(line):
                 return
 
     @override
@@ -148,7 +148,7 @@ class Prompt(cmd.Cmd):
     def _go_until(self, time_ns: int) -> bool:
         """Goes on to a time, and says where it is; returns whether the cell has ended."""
         if not self._cell.go_until(time_ns):
-            print("the cell has ended")
+            print("the cell ended before that moment", file=sys.stderr)
             return self.do_continue("")
         self._say_where()
         return False

@@ -19,6 +19,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 
 SOCKET = "clock"
@@ -31,6 +32,9 @@ _MESSAGE = struct.Struct("=IIQ")  # operation, sequence number, time in ns
 _FOREVER_NS = 2**63 - 1
 _LEAD_NS = 20_000_000
 """Lead of a guest over real time without asking, if it has computed for longer than this."""
+_COPY_LIMIT_S = 120
+"""Limit for the answer to a request for a copy, which takes the time to copy the memory."""
+
 _STOPPED_S = 0.02
 """Period in which a clock that stands still looks whether it may go on, in real seconds."""
 _CONNECTING_S = 60.0
@@ -185,10 +189,17 @@ class GuestClock:
                 self._acknowledge(guest, operation, number, time_ns)
 
     def ask_for_copy(self) -> int:
-        """Asks a guest that waits for a copy of itself; returns the copy's process, or 0 if it is impossible now."""
+        """Asks a guest that waits for a copy of itself; returns the copy's process, or 0 if it is impossible now.
+
+        Raises:
+            MeasurementFailed: the guest does not answer.
+        """
         assert self._guest is not None
-        self._guest.send(_MESSAGE.pack(_Operation.COPY, _COPY, 0))
-        return self._copied.get()
+        try:
+            self._guest.send(_MESSAGE.pack(_Operation.COPY, _COPY, 0))
+            return self._copied.get(timeout=_COPY_LIMIT_S)
+        except (OSError, queue.Empty) as error:
+            raise MeasurementFailed("the virtual-time kernel makes no copy of itself: it has ended") from error
 
     def _acknowledge(self, guest: socket.socket, operation: int, number: int, time_ns: int) -> None:
         answer = _MESSAGE.pack(_Operation.ACK, number, time.time_ns() if operation == _Operation.TIME_OF_DAY else 0)
