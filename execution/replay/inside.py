@@ -1,6 +1,6 @@
 """What a replay runs in a copy of a cell's kernel, in the namespace of the switches and links.
 
-    python -m execution.replay.inside NODES links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD|is EVENT BEGAN
+    inside.py NODES links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD|is EVENT BEGAN
 
 It reads the request for the cell from stdin. NODES is an object of JSON: for each node, a process in its namespace.
 `read` prints the counter of an event. `find` waits until it is above BEGAN, and prints the time on the kernel's clock,

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template
-
 COUNT = 8
 BODY_BYTES = 6081
 """Default mean size of a question's text, in bytes."""
@@ -51,6 +49,8 @@ class _Campus:
 
     def fill(self, *texts: str) -> list[str]:
         """Fills in the numbers of a text of `questions.toml`."""
+        from jinja2 import StrictUndefined, Template  # slow to load, and each process of an experiment imports this file
+
         answered = self.students // 10
         derived = {
             "saturation": self.saturation,

@@ -66,7 +66,7 @@ def test_what_stdout_cannot_encode_is_escaped(tmp_path):
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("flightpath re", "results"),
+        ("flightpath res", "results"),
         ("flightpath run mptcp_l", SCENARIO),
         (f"flightpath run {SCENARIO} --clock vir", "virtual"),
         ("flightpath results comp", "compare"),

@@ -59,7 +59,7 @@ def test_json_is_the_agreed_object(store, run_id, capsys):
     assert shown == run_json(store, run_id)
     assert list(shown) == ["run", "scenario", "verdict", "cells", "claims"]
     assert (shown["run"], shown["scenario"], shown["verdict"]) == (run_id, "mptcp_load", "degraded")
-    assert len(shown["cells"]) == 8 and len(shown["claims"]) == 14
+    assert len(shown["cells"]) == 8 and len(shown["claims"]) == 19
     for cell in shown["cells"]:
         assert list(cell) == ["parameters", "repetition", "verdict", "metrics"]
         assert all(list(metric) == ["value", "unit", "low", "high"] for metric in cell["metrics"].values())
