@@ -49,7 +49,7 @@ class _Campus:
 
     def fill(self, *texts: str) -> list[str]:
         """Fills in the numbers of a text of `questions.toml`."""
-        from jinja2 import StrictUndefined, Template  # slow to load, and each process of an experiment imports this file
+        from jinja2 import StrictUndefined, Template  # slow to load, and each process of a cell imports this file
 
         answered = self.students // 10
         derived = {
