@@ -111,7 +111,7 @@ SEEN = {
         ]
     ),
     PROJECT / "results": "__init__.py __main__.py commands comparison dashboard exchange figures metrics.py pages "
-    "records.py statistics store summary",
+    "recording records.py statistics store summary",
 }
 """Everything that a submission may see, by folder: programs and settings, and of the project what a check runs."""
 
