@@ -23,6 +23,7 @@ from flightpath.commands import require, run
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
 from flightpath.units import format_rate, parse_probability
+from probes.counters import tcp
 from topologies.links import events, traffic_control
 from topologies.links.changes import DIRECTIONS, Direction, DryRunLink
 from topologies.links.events import LinkEvent
@@ -33,7 +34,6 @@ from topologies.links.traffic_control import HTB, Stages
 
 _EVENTS = ("retransmission", "subflow joined", "link down", "link up", "queue h1-s1 > 90%")
 _QUEUE = re.compile(r"queue (?P<link>\S+) *> *(?P<share>\S+)")
-_NODE = re.compile(r"(\w+): +(.*)\n\1: +(.*)\n")
 _INTERFACES = Path("/sys/class/net")
 _UP = 1  # IFF_UP of netdevice(7)
 
@@ -139,9 +139,9 @@ class _Replay:
         hosts = [process for name, process in self._nodes.items() if name != ROOT]
         match event.removeprefix("first ").removeprefix("next "):
             case "retransmission":
-                return lambda: sum(_value(process, "snmp", "RetransSegs") for process in hosts)
+                return lambda: sum(_value(process, "Tcp.RetransSegs") for process in hosts)
             case "subflow joined":
-                return lambda: sum(_value(process, "netstat", "MPJoinAckRx") for process in hosts)
+                return lambda: sum(_value(process, "MPTcpExt.MPJoinAckRx") for process in hosts)
             case "link down":
                 return lambda: sum(not _is_up(link.names[0]) for link in self._links)
             case "link up":
@@ -162,12 +162,9 @@ def _link(info: Mapping[str, Any]) -> _Link:
     return _Link(ends, DryRunLink(specs["a_to_b"], specs["b_to_a"]), specs, names, stages)
 
 
-def _value(process: str, file: str, name: str) -> int:
-    """Returns a counter of snmp or netstat in /proc/PID/net: a line of names is followed by one of values."""
-    for _, names, values in _NODE.findall(Path(f"/proc/{process}/net/{file}").read_text(encoding="ascii")):
-        if name in (columns := names.split()):
-            return int(values.split()[columns.index(name)])
-    return 0
+def _value(process: str, counter: str) -> int:
+    group, _, _ = counter.partition(".")
+    return tcp.of_process(int(process), [group]).get(counter, 0)
 
 
 def _is_up(interface: str) -> bool:

@@ -16,6 +16,7 @@ from flightpath.commands import CommandFailed
 from flightpath.errors import MeasurementFailed
 from flightpath.suggestions import did_you_mean
 from probes.counters import links as link_counters
+from probes.counters import tcp
 from results.records import Metric
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links import events
@@ -113,7 +114,7 @@ class Measuring:
 
     def _hosts(self) -> dict[str, dict[str, int]]:
         named = {str(each.host) for each in self._measures if each.counter is not None and each.host is not None}
-        return {name: dict(_kernel_counters(self._testbed.host(name))) for name in named}
+        return {name: _kernel_counters(self._testbed.host(name)) for name in named}
 
     def _sample_sockets(self) -> None:
         while not self._ended.wait(_SAMPLE_S):
@@ -180,14 +181,9 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[float]:
             yield float(number[0])
 
 
-def _kernel_counters(host: MultihomedHost) -> Iterator[tuple[str, int]]:
-    """Yields the counters of a host's kernel, as nstat(8) names them."""
-    for name in ("snmp", "netstat"):
-        lines = Path(f"/proc/{host.pid}/net/{name}").read_text(encoding="ascii").splitlines()
-        for names, values in zip(lines[::2], lines[1::2], strict=True):
-            group, *columns = names.split()
-            for column, value in zip(columns, values.split()[1:], strict=True):
-                yield f"{group.rstrip(':')}{column}", int(value)
+def _kernel_counters(host: MultihomedHost) -> dict[str, int]:
+    """Returns the counters of a host's kernel, as nstat(8) names them."""
+    return {name.replace(".", ""): count for name, count in tcp.of_process(host.pid).items()}
 
 
 def _socket_values(host: MultihomedHost, measure: Measure) -> Iterator[float]:

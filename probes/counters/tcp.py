@@ -1,6 +1,6 @@
 """The kernel's counters of TCP and MPTCP in each host: timeouts, retransmissions, what was dropped, and fallbacks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +18,7 @@ class _Node(Protocol):
 
 def snapshot(hosts: Iterable[_Node]) -> dict[str, dict[str, int]]:
     """Returns the counters of each host, by group and name: `TcpExt.TCPTimeouts`."""
-    return {host.name: _of_process(host.pid) for host in hosts}
+    return {host.name: of_process(host.pid, _GROUPS) for host in hosts}
 
 
 def increases(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
@@ -26,6 +26,9 @@ def increases(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, 
     return {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
 
 
-def _of_process(pid: int) -> dict[str, int]:
-    text = "".join(Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii") for file in _FILES)
-    return {f"{group}.{name}": count for group in _GROUPS for name, count in counters(text, group).items()}
+def of_process(pid: int, groups: Collection[str] = ()) -> dict[str, int]:
+    """Returns the counters in a process's network namespace, by group and name; by default those of all groups."""
+    files = sorted({"netstat" if group.endswith("Ext") else "snmp" for group in groups}) or _FILES
+    text = "".join(Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii") for file in files)
+    wanted = groups or dict.fromkeys(line.partition(":")[0] for line in text.splitlines())
+    return {f"{group}.{name}": count for group in wanted for name, count in counters(text, group).items()}
