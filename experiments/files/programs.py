@@ -20,13 +20,13 @@ from flightpath.processes import family
 from services.running.daemon import kill_all
 from topologies.hosts.congestion_control import set_on_listeners
 from topologies.hosts.multihomed import MultihomedHost
+from topologies.hosts.ports import is_open
 
 _POLL_S, _CHECK_S = 0.01, 0.25
 _STOP_S = 5.0
 _SHOWN_BYTES = 2000
 _SAMPLE_S = 0.5
 _WORKING_PERCENT = 1.0
-_LISTENS = "0A"
 
 
 @dataclass(eq=False)
@@ -131,14 +131,9 @@ class Program:
         if ready.output is not None:
             texts = (path.read_text(encoding="utf-8", errors="replace") for path in (self.stdout, self.stderr))
             return any(ready.output.search(text) for text in texts)
-        protocol, port = ("tcp", ready.port) if ready.port is not None else ("udp", ready.udp_port)
-        wanted = f":{port or 0:04X}"
-        for name in (protocol, f"{protocol}6"):
-            for line in Path(f"/proc/{self.host.pid}/net/{name}").read_text(encoding="ascii").splitlines()[1:]:
-                _, local, _, state, *_ = line.split()
-                if local.endswith(wanted) and (protocol == "udp" or state == _LISTENS):
-                    return True
-        return False
+        if ready.port is not None:
+            return is_open(self.host.pid, ready.port, "tcp", "tcp6")
+        return is_open(self.host.pid, ready.udp_port or 0, "udp", "udp6")
 
     def _failure(self, what: str) -> MeasurementFailed:
         outputs = (path.read_bytes()[-_SHOWN_BYTES:].decode(errors="replace") for path in (self.stdout, self.stderr))

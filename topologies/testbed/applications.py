@@ -13,13 +13,12 @@ from flightpath.launcher import python_module
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from topologies.hosts.nodes import LazyShellNode
+from topologies.hosts.ports import is_open
 from topologies.sandbox.kernel_settings import entry
 from topologies.sandbox.sandbox import TEMPORARY
 
 _START_TIMEOUT_S = 30.0
 _ALL_ADDRESSES = "0.0.0.0"
-_LISTENS = "0A"
-"""State LISTEN in /proc/net/tcp (include/net/tcp_states.h)."""
 
 
 class OskenController(LazyShellNode, Controller):
@@ -79,9 +78,7 @@ class OskenController(LazyShellNode, Controller):
         super(Controller, self).stop(*args, **kwargs)
 
     def _listens(self) -> bool:
-        lines = Path(f"/proc/{self.pid}/net/tcp").read_text().splitlines()[1:]
-        fields = [line.split() for line in lines]
-        return any(state == _LISTENS and local.endswith(f":{self.port:04X}") for _, local, _, state, *_ in fields)
+        return is_open(self.pid, self.port, "tcp")
 
 
 def _require_files(words: Sequence[str]) -> None:
