@@ -8,7 +8,7 @@ from typing import Any
 import native
 from experiments.captures import Context
 from experiments.plan import Plan
-from results.recording.file import FOLDER, file_name
+from results.recording.file import FOLDER, append_description, file_name
 from results.store.ownership import give_to_caller, make_folder
 from topologies.capture.recorder import MAX_BYTES, Recorder
 from topologies.testbed.testbed import Testbed
@@ -34,6 +34,8 @@ def running(testbed: Testbed, context: Context) -> Iterator[Recorder | None]:
     make_folder(folder)
     with Recorder(testbed.net, folder / file_name(context.cell.label)) as recorder:
         yield recorder
+    if recorder.description:
+        append_description(recorder.file, recorder.description)
     give_to_caller(recorder.file)
 
 

@@ -10,6 +10,7 @@ from results.recording.journeys import ARRIVED, UNDER_WAY, Journeys
 KINDS = ("connection", "join", "loss", "retransmission", "timeout")
 """Kinds of events; a timeout is a sender whose congestion control enters the state Loss."""
 
+_TIMEOUT = KINDS.index("timeout")
 _SYN, _ACK = 0x02, 0x10
 _STATE_LOSS = 4
 
@@ -66,9 +67,10 @@ def events(found: Journeys, sockets: NDArray[Any], from_host: NDArray[Any], agai
         parts.append(rows)
     for flow in np.unique(sockets["flow"]):
         states = sockets[sockets["flow"] == flow]
-        entered = states[1:][(states["congestion_state"][1:] == _STATE_LOSS) & (states["congestion_state"][:-1] != 4)]
+        in_loss = states["congestion_state"] == _STATE_LOSS
+        entered = states[1:][in_loss[1:] & ~in_loss[:-1]]
         rows = np.zeros(len(entered), EVENT)
-        rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = entered["time_ns"], 4, -1, flow
+        rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = entered["time_ns"], _TIMEOUT, -1, flow
         parts.append(rows)
     joined = np.concatenate(parts)
     return joined[np.argsort(joined["time_ns"], kind="stable")]

@@ -5,6 +5,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,16 @@ FOLDER = "recordings"
 Columns = Mapping[str, NDArray[Any]]
 
 _HEADER = struct.Struct("=IIQ")
-_ENTRIES, _ARRIVALS, _SOCKETS, _FLOWS, _DESCRIPTION = 1, 2, 3, 4, 5
 _ECN_SHIFT = 14
+
+
+class _Block(IntEnum):
+    ENTRIES = 1
+    ARRIVALS = 2
+    SOCKETS = 3
+    FLOWS = 4
+    DESCRIPTION = 5
+
 
 _ENTRY_COLUMNS = {
     "time": "u4",
@@ -104,19 +113,26 @@ def read(path: Path) -> Recording:
         ) from error
 
 
+def append_description(path: Path, description: Mapping[str, Any]) -> None:
+    """Completes a recording, whose program does not know the network."""
+    body = json.dumps(description).encode()
+    with path.open("ab") as file:
+        file.write(_HEADER.pack(_Block.DESCRIPTION, len(body), 0) + body)
+
+
 def _parse(data: bytes) -> Recording:
     entries: list[dict[str, NDArray[Any]]] = []
     arrivals: list[dict[str, NDArray[Any]]] = []
-    rows: dict[int, list[NDArray[Any]]] = {_SOCKETS: [], _FLOWS: []}
+    rows: dict[int, list[NDArray[Any]]] = {_Block.SOCKETS: [], _Block.FLOWS: []}
     description: Mapping[str, Any] | None = None
     for kind, count, base, body in _blocks(data):
         match kind:
-            case 1:  # _ENTRIES, and so on
+            case _Block.ENTRIES:
                 entries.append(_columns(body, count, base, _ENTRY_COLUMNS))
-            case 2:
+            case _Block.ARRIVALS:
                 arrivals.append(_columns(body, count, base, _ARRIVAL_COLUMNS))
-            case 3 | 4:
-                rows[kind].append(np.frombuffer(body, SOCKET_ROW if kind == _SOCKETS else FLOW_ROW))
+            case _Block.SOCKETS | _Block.FLOWS:
+                rows[kind].append(np.frombuffer(body, SOCKET_ROW if kind == _Block.SOCKETS else FLOW_ROW))
             case _:
                 description = json.loads(bytes(body))
     if description is None:
@@ -124,19 +140,19 @@ def _parse(data: bytes) -> Recording:
     arrived = _joined(arrivals, _ARRIVAL_COLUMNS)
     arrived["ecn"] = (arrived["point"] >> _ECN_SHIFT).astype("u1")
     arrived["point"] &= (1 << _ECN_SHIFT) - 1
-    sockets = np.concatenate([np.empty(0, SOCKET_ROW), *rows[_SOCKETS]])
-    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[_FLOWS]])[::-1]
+    sockets = np.concatenate([np.empty(0, SOCKET_ROW), *rows[_Block.SOCKETS]])
+    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[_Block.FLOWS]])[::-1]
     flows = flows[np.unique(flows["flow"], return_index=True)[1]]  # the last row of each
     return Recording(_joined(entries, _ENTRY_COLUMNS), arrived, sockets, flows, description)
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, int, int, memoryview]]:
     widths = {
-        _ENTRIES: sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()),
-        _ARRIVALS: sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()),
-        _SOCKETS: SOCKET_ROW.itemsize,
-        _FLOWS: FLOW_ROW.itemsize,
-        _DESCRIPTION: 1,
+        _Block.ENTRIES: sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()),
+        _Block.ARRIVALS: sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()),
+        _Block.SOCKETS: SOCKET_ROW.itemsize,
+        _Block.FLOWS: FLOW_ROW.itemsize,
+        _Block.DESCRIPTION: 1,
     }
     view, at = memoryview(data), 0
     while at < len(data):

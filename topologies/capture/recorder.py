@@ -1,7 +1,6 @@
 """Recordings: when each packet enters and leaves each link, and the state of each connection (native/recorder)."""
 
 import json
-import struct
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,20 +19,25 @@ MAX_BYTES = 400_000_000
 _SAMPLING_INTERVAL_US = 10_000
 """Interval at which connections are sampled, if there are few."""
 
-_DESCRIPTION_BLOCK, _HEADER = 5, struct.Struct("=IIQ")
-
 
 class Recorder:
-    """A context manager that records all links of a network into a file (`results.recording.file` reads it).
+    """A context manager that records all links of a network into a file.
+
+    When it has been left, the file lacks `description` at its end, which `results.recording.file` appends.
 
     Args:
         file: replaced if it exists.
         limit_bytes: size at which the recording ends.
+
+    Attributes:
+        found: what was recorded, or the `problem`.
+        description: the network, and when the recording began and ended; empty if there was a problem.
     """
 
     def __init__(self, network: Mininet, file: Path, limit_bytes: int = MAX_BYTES) -> None:
         self.file = file
         self.found: Mapping[str, Any] = {}
+        self.description: Mapping[str, Any] = {}
         self._network, self._limit = network, limit_bytes
         self._began_ns = 0
 
@@ -61,16 +65,12 @@ class Recorder:
         except ValueError:
             self.found = {"problem": errors.strip() or "the recorder ended"}
             return
-        description = json.dumps({**self._description(), "began_ns": self._began_ns, "ended_ns": ended_ns}).encode()
-        with self.file.open("ab") as file:
-            file.write(_HEADER.pack(_DESCRIPTION_BLOCK, len(description), 0) + description)
-
-    def _description(self) -> Mapping[str, Any]:
-        network = self._network
-        return {
-            "hosts": [host.name for host in network.hosts],
-            "switches": [switch.name for switch in network.switches],
+        self.description = {
+            "hosts": [host.name for host in self._network.hosts],
+            "switches": [switch.name for switch in self._network.switches],
             "links": [_link(link) for link in self._network.links],
+            "began_ns": self._began_ns,
+            "ended_ns": ended_ns,
         }
 
 
