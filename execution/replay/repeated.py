@@ -13,6 +13,7 @@ from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from results.records import Cell, CellResult, RunRecord
+from results.summary.cell_choice import chosen_cells
 
 
 def stored_plan(record: RunRecord) -> Plan:
@@ -46,9 +47,7 @@ def stored_cell(cells: Sequence[CellResult], wanted: str | None, run_id: str) ->
         number = int(wanted or 1)
         if not 1 <= number <= len(cells):
             raise UsageError(f"{run_id} has no cell {number}", f"it has {len(cells)}: 1 to {len(cells)}")
-        found = [cells[number - 1]]
-    else:
-        found = [result for result in cells if set(wanted.split()) <= set(result.cell.label.split())]
+    found = chosen_cells(cells, (wanted or "1").split())
     if len(found) != 1:
         hint = did_you_mean(wanted or "", labels) if not found else f"one of: {', '.join(r.cell.label for r in found)}"
         raise UsageError(f"{run_id} has {len(found) or 'no'} cells {wanted!r}", hint)

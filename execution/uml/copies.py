@@ -10,7 +10,7 @@ import os
 import shlex
 import signal
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 from execution.uml.clock_controller import HOLD, ClockController, GuestClock, Stops
 from flightpath.errors import MeasurementFailed
@@ -54,7 +54,7 @@ class Stopped(Protocol):
 
 
 class GuestCopy:
-    """A copy of a guest, a context manager that ends it.
+    """A copy of a guest, until `close`.
 
     Args:
         shared: the folder that the guest and its copies share with this machine.
@@ -84,12 +84,6 @@ class GuestCopy:
             raise MeasurementFailed(
                 "the virtual-time kernel cannot be copied", "a copy needs as much memory as it: see `free -h`"
             ) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def run(self, script: str) -> Looked:
         """Runs a shell script as root of the guest, outside the cell's namespaces.

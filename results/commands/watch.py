@@ -15,6 +15,7 @@ from results.store.location import add_store_options, store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.run_id import LATEST
 from results.store.store import DEFAULT_FOLDER, Store
+from results.summary.cell_choice import chosen_cells
 
 _EXAMPLES = """\
 examples:
@@ -93,11 +94,7 @@ def _watched(store: Store, run: str, wanted: str, start: float, end: float) -> W
 def _chosen(cells: Sequence[CellResult], recorded: Sequence[CellResult], wanted: str) -> CellResult:
     """Returns the first recorded cell that has all wanted parameters, or the cell of a number from 1."""
     known = f"recorded: {'; '.join(cell.cell.label for cell in recorded)}"
-    if wanted.isdecimal():
-        found = [cell for number, cell in enumerate(cells, start=1) if number == int(wanted) and cell in recorded]
-    else:
-        words = wanted.replace(",", " ").split()
-        found = [cell for cell in recorded if set(words) <= set(cell.cell.label.split())]
+    found = [cell for cell in chosen_cells(cells, wanted.replace(",", " ").split()) if cell in recorded]
     if not found:
         raise UsageError(f"there is no recorded cell {wanted!r}", known)
     return found[0]
