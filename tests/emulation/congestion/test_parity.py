@@ -16,7 +16,7 @@ from tests.support.congestion_simulation import Trial, simulate
 
 SECONDS = 5
 LINK = replace(link(6, 100, 60), loss=0.0005)
-SEED = 20721
+SEED = 1  # two losses in slow start and after it, and no full queue, which loses half of all that is sent
 ALGORITHMS = sorted(set(congestion.shipped()) - {"elastic"})  # which no kernel has
 MEASURING = ("htcp", "illinois", "westwood")
 """They calculate with times and rates, and a relay needs some microseconds more for a packet than the simulation."""
