@@ -176,8 +176,10 @@ def test_the_papers_own_sizes_are_a_run_of_their_own(tmp_path, capsys):
 
 def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     folder = tmp_path / "none"
-    assert main(["--dry-run", "dtn_window", "--results", str(folder), "--jobs", "2"]) == 0
+    words = ["dtn_window", "multipath_10gbe", "--results", str(folder), "--jobs", "2"]
+    assert main(["--dry-run", *words]) == 0
     printed = capsys.readouterr().out
+    assert printed.startswith("multipath_10gbe"), "what needs a quiet machine comes first"
     assert "dtn_window" in printed and "0 of 108 cells" in printed and f"--results {folder} --jobs 2" in printed
     assert not folder.exists()
 
