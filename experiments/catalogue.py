@@ -24,14 +24,21 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Scenario:
-    """Returns the scenario with this name.
+    """Returns the scenario with this name, or that of a file.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or something in an experiment file makes no sense.
     """
+    if is_file(name):
+        return load(Path(name))
     if (scenario := find(name)) is None:
-        raise UsageError(f"no scenario {name!r}", did_you_mean(name, names()))
+        raise UsageError(f"there is no scenario {name!r}", did_you_mean(name, names()))
     return scenario
+
+
+def is_file(name: str) -> bool:
+    """Whether this is the name of a file, not that of a scenario of ours."""
+    return Path(name).suffix in (TOML, ".py")
 
 
 def find(name: str) -> Scenario | None:

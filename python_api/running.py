@@ -24,7 +24,6 @@ from flightpath.errors import (
     UsageError,
 )
 from flightpath.launcher import python_module, require_mininet
-from flightpath.suggestions import did_you_mean
 from python_api.processes import environment
 from python_api.runs import Run, load
 from results.store.store import DEFAULT_FOLDER
@@ -38,7 +37,7 @@ _ERRORS: dict[int, type[FlightpathError]] = {
 
 
 def run(
-    scenario: str,
+    scenario: str | os.PathLike[str],
     *,
     clock: Literal["auto", "real", "virtual"] | None = None,
     repeat: int | None = None,
@@ -50,9 +49,10 @@ def run(
     """Measures a scenario, as `flightpath run SCENARIO` does, and returns the run.
 
         run = flightpath.run("mptcp_load", clock="virtual", loads=[500, 800], only={"protocol": ["tcp", "mptcp"]})
+        run = flightpath.run("outage.toml", repeat=5)
 
     Args:
-        scenario: its name; `flightpath run` lists them.
+        scenario: its name, which `flightpath run` lists, or the path of an experiment file (`.toml`, `.py`).
         clock: clock of the measurement; by default virtual, but real where the question is one of processors.
         repeat: repetitions of each point; by default those of the scenario.
         form: the short form, or that of the paper's size.
@@ -75,17 +75,16 @@ def run(
     from experiments import catalogue
     from python_api.options import words_for  # with Mininet
 
-    definition = catalogue.find(scenario)
-    if definition is None:
-        raise UsageError(f"there is no scenario {scenario!r}", did_you_mean(scenario, catalogue.names()))
+    name = os.fspath(scenario)
+    definition = catalogue.get(name)
     if form not in ("quick", "full"):
         raise UsageError(f"form: {form!r} is unknown", "choose quick or full")
     words = words_for(definition, {"clock": clock, "repeat": repeat, "full": form == "full", **options})
     folder = Path(results or DEFAULT_FOLDER).absolute()
-    code, stdout, stderr = _run_command([scenario, "--json", f"--results={folder}", *words], shown=progress)
+    code, stdout, stderr = _run_command([name, "--json", f"--results={folder}", *words], shown=progress)
     run_id = _run_id(stdout)
     if code not in (0, UntrustworthyResult.exit_code) or run_id is None:
-        _raise(scenario, code, stderr)
+        _raise(name, code, stderr)
     if code:
         problem = _message(stderr) or "some cells are unusable"
         warnings.warn(problem, UntrustworthyWarning, stacklevel=2)
@@ -94,10 +93,9 @@ def run(
 
 def _run_command(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
     """Runs the command, and returns exit code, stdout and stderr. Ctrl-C and the end of this process end it."""
-    scenario, *rest = words
     parent = os.getpid()
     process = subprocess.Popen(
-        python_module(f"scenarios.{scenario}", *rest),
+        python_module("scenarios", *words),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

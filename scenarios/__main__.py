@@ -27,8 +27,7 @@ def _run(words: Sequence[str], prog: str) -> None:
     if not words or words[0].startswith("-"):
         return _list(words, prog)
     name, *rest = words
-    is_file = Path(name).suffix in (catalogue.TOML, ".py")
-    runner.main(catalogue.load(Path(name)) if is_file else catalogue.get(name), rest, f"{prog} {name}")
+    runner.main(catalogue.get(name), rest, f"{prog} {name}")
 
 
 def _list(words: Sequence[str], prog: str) -> None:
