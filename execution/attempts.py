@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from execution.executor import Executor, Measured, PlannedCell, RunContext
-from execution.progress import ProgressLine, Report
+from execution.progress import Report
+from execution.progress_line import ProgressLine
 from experiments import fidelity
 from experiments.plan import Plan
 from experiments.scenario import Scenario

@@ -17,7 +17,13 @@ from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UntrustworthyResult
 from results.records import Cell
 
-VIRTUAL_TIME_HINT = "this machine is too slow or too busy: make uml-kernel, then measure again with --clock virtual"
+
+def hint_if_slow(scenario: Scenario) -> str:
+    """Returns what a user can do whose machine is too slow or too busy for a scenario."""
+    if scenario.clock is Clock.REAL:
+        return "its question is one of processors: it needs a machine that has more of them, or less to do"
+    first = "" if placement.has_uml_kernel() else "make uml-kernel, then "
+    return f"this machine is too slow or too busy: {first}measure again with --clock virtual"
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,8 @@ class Execution:
         scenario, where = self.request.scenario, self.request.placement
         fallback = placement.fallback_plan(scenario, self.plan, self.request.plan, where, error.carried)
         if fallback is None:
-            raise UntrustworthyResult("this machine is too slow at any scale: nothing was measured", VIRTUAL_TIME_HINT)
+            why = "this machine is too slow at any scale: nothing was measured"
+            raise UntrustworthyResult(why, hint_if_slow(scenario))
         print(f"starting over at {fallback.scale:g} of all bandwidths and loads (not with --scale 1)", file=sys.stderr)
         return self.prepared(self.request, fallback)
 

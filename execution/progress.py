@@ -1,128 +1,25 @@
-"""The progress of a run: a line on stderr, and what its cell does in the store, for the dashboard."""
+"""The progress of a cell, for the dashboard: reported every few seconds while it is measured."""
 
 import contextlib
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
 from flightpath.errors import FlightpathError
-from flightpath.progress import PeriodicLines, minutes_and_seconds
 from probes.counters import cpu
 from probes.counters.sampling import CounterLog
 from results.exchange.progress import CellProgress, LinkLoad
-from results.records import CellResult, Series, Verdict
+from results.records import Series
 
 PERIOD_S = 2.0
 """Period of updates of the store: each takes some 4 ms of processor time, 2 ms with a store on a server."""
 
 Report = Callable[[CellProgress], None]
 
-_FIRST = "starting the testbed"
+FIRST = "starting the testbed"
 _SHOWN_S = 120.0
 _SHOWN_LINKS = 4
-
-
-class ProgressLine:
-    """A live line on a terminal, a line now and then elsewhere, and one for each cell that is done.
-
-    How long each missing cell takes is estimated; what is left is corrected by how long the finished cells took.
-
-    Args:
-        title: of the run.
-        estimates_s: for each missing cell, by its label.
-        already_done: cells of the run that were measured before.
-    """
-
-    def __init__(self, title: str, estimates_s: Mapping[str, float], already_done: int = 0) -> None:
-        self._estimates = dict(estimates_s)
-        self._already_done = already_done
-        self._begun: dict[str, float] = {}
-        self._fractions: dict[str, float] = {}
-        self._finished: set[str] = set()
-        self._started = time.monotonic()
-        self._console = Console(stderr=True)
-        self._title, self._lines = title, PeriodicLines()
-        self._bar = Progress(
-            TextColumn(title),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:3.0f}%"),
-            TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=sum(self._estimates.values()) or 1.0, left="")
-
-    def __enter__(self) -> Self:
-        self._started = time.monotonic()
-        self._bar.start()
-        self._log(f"{len(self._estimates)} cells, {self._left()}")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    def begin(self, label: str) -> None:
-        """Starts a cell; several may run at once."""
-        self._begun[label] = time.monotonic()
-        self.update(label, 0.0, _FIRST)
-
-    def update(self, label: str, fraction: float, doing: str) -> None:
-        """Shows which fraction of a cell is done, and what is going on."""
-        self._fractions[label] = fraction
-        running = self._begun.keys() - self._finished
-        beside = f" (and {len(running) - 1} more)" if len(running) > 1 else ""
-        description, left = f"{label}{beside}: {doing}", self._left()
-        self._bar.update(self._task, completed=self._done_s(), description=description, left=left)
-        share = self._done_s() / (sum(self._estimates.values()) or 1.0)
-        self._log(f"{share:.0%}, {left}, {description}")
-
-    def _log(self, text: str) -> None:
-        if not self._console.is_terminal:
-            self._lines.show(f"{self._title}: {text}")
-
-    def finished(self, result: CellResult) -> None:
-        """Prints that a cell was measured, with its verdict."""
-        verdict = result.certificate.verdict
-        doubt = "" if verdict is Verdict.FAITHFUL else f" ({verdict}: {'; '.join(result.certificate.reasons)})"
-        self._end(result.cell.label, f"done{doubt}")
-        for event in result.certificate.found.get("events", ()):
-            happened_s = event["happened_at_s"]
-            when = "not during the load" if happened_s is None else f"seen after {happened_s:.3f} s"
-            self._console.print(f"  event {event['event']}: {when}", markup=False, highlight=False, soft_wrap=True)
-
-    def failed(self, label: str, why: str) -> None:
-        """Prints that a cell could not be measured."""
-        self._end(label, f"FAILED: {why}")
-
-    def postponed(self, label: str, why: str) -> None:
-        """Prints that a cell will be measured once more."""
-        self._fractions[label] = 0.0
-        self._console.print(f"{label}: to be measured again: {why}", markup=False, highlight=False, soft_wrap=True)
-
-    def _end(self, label: str, outcome: str) -> None:
-        self._finished.add(label)
-        self._fractions[label] = 1.0
-        position = f"[{len(self._finished) + self._already_done}/{len(self._estimates) + self._already_done}]"
-        took = f"{time.monotonic() - self._begun[label]:.0f} s"
-        text = f"{position} {label}: {outcome}, {took}, {self._left()}"
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-        sys.stderr.flush()
-
-    def _done_s(self) -> float:
-        return sum(fraction * self._estimates[label] for label, fraction in self._fractions.items())
-
-    def _left(self) -> str:
-        """Returns the time left, corrected by how long the finished cells really took."""
-        done_s, elapsed_s = self._done_s(), time.monotonic() - self._started
-        factor = elapsed_s / done_s if done_s > 0 and self._finished else 1.0
-        return f"{minutes_and_seconds((sum(self._estimates.values()) - done_s) * factor)} left"
 
 
 class LiveProgress:
@@ -139,7 +36,7 @@ class LiveProgress:
 
     def __init__(self, report: Report, cell: str, period_s: float = PERIOD_S) -> None:
         self._report, self._cell, self._period_s = report, cell, period_s
-        self._fraction, self._doing = 0.0, _FIRST
+        self._fraction, self._doing = 0.0, FIRST
         self._log: CounterLog | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -8,7 +8,7 @@ from typing import Any
 import native
 from experiments.captures import Context
 from experiments.plan import Plan
-from results.recording.file import FOLDER, append_description, file_name
+from results.recording.blocks import FOLDER, append_description, file_name
 from results.store.ownership import give_to_caller, make_folder
 from topologies.capture.recorder import MAX_BYTES, Recorder
 from topologies.testbed.testbed import Testbed

@@ -13,7 +13,8 @@ import pandas as pd
 from flightpath.overrides import override
 from python_api.frames import cells_frame, claims_frame, packets_frame, series_frame
 from results.commands.scenarios import answer_of, drawn_if_possible
-from results.recording.file import FOLDER, file_name, read
+from results.recording.blocks import FOLDER, file_name
+from results.recording.file import read
 from results.recording.journeys import journeys
 from results.records import ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.location import StoreLocation, server_url

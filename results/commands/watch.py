@@ -9,7 +9,8 @@ from flightpath.completion import parse
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
 from results.pages.watch_page import WatchedCell, render_watch
-from results.recording.file import FOLDER, file_name, read
+from results.recording.blocks import FOLDER, file_name
+from results.recording.file import read
 from results.records import CellResult
 from results.store.location import add_store_options, store_location
 from results.store.ownership import give_to_caller, writing_to

@@ -1,11 +1,9 @@
 """The file of a recording, as numpy arrays (its format: native/recorder/record_file.h)."""
 
 import json
-import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flightpath.errors import UsageError
-
-FOLDER = "recordings"
+from results.recording.blocks import HEADER, Block
 
 Columns = Mapping[str, NDArray[Any]]
 
-_HEADER = struct.Struct("=IIQ")
 _ECN_SHIFT = 14
-
-
-class _Block(IntEnum):
-    ENTRIES = 1
-    ARRIVALS = 2
-    SOCKETS = 3
-    FLOWS = 4
-    DESCRIPTION = 5
-
 
 _ENTRY_COLUMNS = {
     "time": "u4",
@@ -90,11 +77,6 @@ class Recording:
     description: Mapping[str, Any]
 
 
-def file_name(label: str) -> str:
-    """Returns the name of the recording's file of a cell; characters other than letters and digits become dashes."""
-    return f"{re.sub(r'[^A-Za-z0-9]+', '-', label)}.packets"
-
-
 def read(path: Path) -> Recording:
     """Reads a recording.
 
@@ -113,26 +95,19 @@ def read(path: Path) -> Recording:
         ) from error
 
 
-def append_description(path: Path, description: Mapping[str, Any]) -> None:
-    """Completes a recording, whose program does not know the network."""
-    body = json.dumps(description).encode()
-    with path.open("ab") as file:
-        file.write(_HEADER.pack(_Block.DESCRIPTION, len(body), 0) + body)
-
-
 def _parse(data: bytes) -> Recording:
     entries: list[dict[str, NDArray[Any]]] = []
     arrivals: list[dict[str, NDArray[Any]]] = []
-    rows: dict[int, list[NDArray[Any]]] = {_Block.SOCKETS: [], _Block.FLOWS: []}
+    rows: dict[int, list[NDArray[Any]]] = {Block.SOCKETS: [], Block.FLOWS: []}
     description: Mapping[str, Any] | None = None
     for kind, count, base, body in _blocks(data):
         match kind:
-            case _Block.ENTRIES:
+            case Block.ENTRIES:
                 entries.append(_columns(body, count, base, _ENTRY_COLUMNS))
-            case _Block.ARRIVALS:
+            case Block.ARRIVALS:
                 arrivals.append(_columns(body, count, base, _ARRIVAL_COLUMNS))
-            case _Block.SOCKETS | _Block.FLOWS:
-                rows[kind].append(np.frombuffer(body, SOCKET_ROW if kind == _Block.SOCKETS else FLOW_ROW))
+            case Block.SOCKETS | Block.FLOWS:
+                rows[kind].append(np.frombuffer(body, SOCKET_ROW if kind == Block.SOCKETS else FLOW_ROW))
             case _:
                 description = json.loads(bytes(body))
     if description is None:
@@ -140,26 +115,26 @@ def _parse(data: bytes) -> Recording:
     arrived = _joined(arrivals, _ARRIVAL_COLUMNS)
     arrived["ecn"] = (arrived["point"] >> _ECN_SHIFT).astype("u1")
     arrived["point"] &= (1 << _ECN_SHIFT) - 1
-    sockets = np.concatenate([np.empty(0, SOCKET_ROW), *rows[_Block.SOCKETS]])
-    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[_Block.FLOWS]])[::-1]
+    sockets = np.concatenate([np.empty(0, SOCKET_ROW), *rows[Block.SOCKETS]])
+    flows = np.concatenate([np.empty(0, FLOW_ROW), *rows[Block.FLOWS]])[::-1]
     flows = flows[np.unique(flows["flow"], return_index=True)[1]]  # the last row of each
     return Recording(_joined(entries, _ENTRY_COLUMNS), arrived, sockets, flows, description)
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, int, int, memoryview]]:
     widths = {
-        _Block.ENTRIES: sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()),
-        _Block.ARRIVALS: sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()),
-        _Block.SOCKETS: SOCKET_ROW.itemsize,
-        _Block.FLOWS: FLOW_ROW.itemsize,
-        _Block.DESCRIPTION: 1,
+        Block.ENTRIES: sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()),
+        Block.ARRIVALS: sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()),
+        Block.SOCKETS: SOCKET_ROW.itemsize,
+        Block.FLOWS: FLOW_ROW.itemsize,
+        Block.DESCRIPTION: 1,
     }
     view, at = memoryview(data), 0
     while at < len(data):
-        kind, count, base = _HEADER.unpack_from(data, at)
+        kind, count, base = HEADER.unpack_from(data, at)
         if kind not in widths:
             raise ValueError(f"a block of the unknown kind {kind}")
-        at, end = at + _HEADER.size, at + _HEADER.size + widths[kind] * count
+        at, end = at + HEADER.size, at + HEADER.size + widths[kind] * count
         if end > len(data):
             raise ValueError("its end is missing")
         yield kind, count, base, view[at:end]

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from execution.attempts import TooSlow
-from execution.execution import VIRTUAL_TIME_HINT, Execution, RunRequest
+from execution.execution import Execution, RunRequest, hint_if_slow
 from execution.placement import why_real, with_placement
 from experiments import fidelity
 from experiments.claims import check_claims
@@ -194,7 +194,8 @@ def _conclude(
         )
     if Verdict.worst([result.certificate.verdict for result in cells]) is Verdict.UNUSABLE:
         slow = any(fidelity.too_slow(result.certificate) for result in cells)
-        raise UntrustworthyResult("some cells are unusable, for the reasons above", VIRTUAL_TIME_HINT if slow else "")
+        hint = hint_if_slow(scenario) if slow else ""
+        raise UntrustworthyResult("some cells are unusable, for the reasons above", hint)
     return 0
 
 

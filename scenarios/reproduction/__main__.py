@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from flightpath.clock import Clock
 from flightpath.command_line import check_jobs, exit_code_of, sigterm_as_interrupt
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT

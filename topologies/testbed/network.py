@@ -29,18 +29,21 @@ class EmulatedNetwork(Mininet):
     """A Mininet network for MultihomedHosts, EmulatedLinks and EmulatedSwitches; other kinds work as in Mininet.
 
     Its Open vSwitch starts in the background while the network is built, and ends with `stop`.
+
+    Args:
+        openvswitch: whether to start one; a network without switches needs none.
     """
 
     hosts: list[Host]
 
-    def __init__(self, *args: Any, **params: Any) -> None:
+    def __init__(self, *args: Any, openvswitch: bool = True, **params: Any) -> None:
         if not sandbox.is_inside():
             raise FlightpathError(
                 "an emulated network runs only in a sandbox",
                 "use topologies.sandbox.sandbox.run_inside, or mn --custom topologies/mn.py",
             )
         sandbox.prepare_network()
-        self.openvswitch = self.start_openvswitch()
+        self.openvswitch = self.start_openvswitch() if openvswitch else PrivateOpenVSwitch()
         self._namespaces: Namespaces | None = None
         self._is_building = False
         Mininet.inited = True  # otherwise Mininet would raise limits of the whole machine, outside the sandbox

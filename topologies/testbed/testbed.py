@@ -46,6 +46,9 @@ class Testbed:
             link that emulates nothing is a bare veth pair (`VethLink`), which cannot be changed.
         policy: policy that chooses paths for TCP and MPTCP (`controllers.subflows.policies`); None forwards all traffic
             over shortest paths.
+
+    Attributes:
+        controller: only of a network with switches. Without them neither it nor Open vSwitch is started.
     """
 
     __test__ = False  # pytest would collect a class named Test…
@@ -92,7 +95,8 @@ class Testbed:
     def check(self) -> None:
         """Raises an error if a component of the testbed has ended, which makes a measurement invalid."""
         self.net.openvswitch.check()
-        self.controller.check()
+        for controller in self.net.controllers:
+            controller.check()
         for link in self.links:
             link.check()
 
@@ -146,18 +150,22 @@ class Testbed:
         # Daemons inherit the limit on open files: thousands of connections need as many descriptors.
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        has_switches = bool(self._topology.switches())
         # Open vSwitch and the controller's libraries take longest to start, so they start first, in the background.
-        self.net = EmulatedNetwork(switch=EmulatedSwitch, host=MultihomedHost, controller=None, build=False)
+        self.net = EmulatedNetwork(
+            switch=EmulatedSwitch, host=MultihomedHost, controller=None, build=False, openvswitch=has_switches
+        )
         stack.callback(self._stop)
-        self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
+        if has_switches:
+            self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
         with ThreadPoolExecutor(1) as background:
-            datapath = background.submit(choose_datapath, self._requested_datapath)
+            datapath = background.submit(choose_datapath, self._requested_datapath) if has_switches else None
             self.emulator = choose_emulator(self._requested_emulator)
             emulated = link_class(self.emulator)
             self.net.link = LinkFactory(emulated) if self._requested_emulator == "auto" else emulated
             self.net.topo = self._topology
             self.net.build()
-            self.datapath = datapath.result()
+            self.datapath = datapath.result() if datapath else "none"
         for switch in self.net.switches:
             switch.datapath = self.datapath
         self.net.start()

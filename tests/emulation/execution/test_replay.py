@@ -11,6 +11,7 @@ import pytest
 
 from flightpath.project import PROJECT
 from results.store.store import Store
+from tests.support.busy_machine import busy_processor
 from tests.support.scenario_runs import ONE_CELL
 from tests.support.uml import require_uml_kernel
 
@@ -58,9 +59,11 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_cell_that_was_looked_at_goes_on_to_the_same_figures(stored):
+def test_a_cell_that_was_looked_at_beside_a_busy_loop_goes_on_to_the_same_figures(stored):
     commands = looks(stored)
-    done = replay(stored, "0.4s", *commands, "step 1ms", *commands, "until queue h1-eth0 > 1%", "links", "continue")
+    words = ("0.4s", *commands, "step 1ms", *commands, "until queue h1-eth0 > 1%", "links", "continue")
+    with busy_processor():
+        done = replay(stored, *words)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), done
     assert done.stdout.count("cubic") >= 2 and "qdisc netem" in done.stdout, done.stdout
     moments = [float(each) for each in re.findall(r"stands still at ([\d.]+) s", done.stderr)]

@@ -96,12 +96,12 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not()
             wait_until(lambda: len(watch.log.rows) >= 3, "three readings", 60)
         return watch
 
-    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
+    with Testbed(MultipathPair(2, PLANES, mptcp=False), emulator="relay") as testbed:
         certificate = watched(testbed, testbed.link("h1", 0)).certificate()
         assert certificate.verdict is Verdict.UNUSABLE
         assert any("unexpected drops" in why for why in certificate.reasons)
-        certificate = watched(testbed, testbed.link("h1", 0), "0s h1-s1 blackhole=on").certificate()
-        assert certificate.found["links_during_load"]["h1-eth0:s1-eth1"]["a_to_b"]["drops"]["blackhole"] > 0
+        certificate = watched(testbed, testbed.link("h1", 0), "0s h1-eth0 blackhole=on").certificate()
+        assert certificate.found["links_during_load"]["h1-eth0:h2-eth0"]["a_to_b"]["drops"]["blackhole"] > 0
         assert not any("unexpected drops" in why for why in certificate.reasons)
 
 
@@ -110,8 +110,8 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not()
     [(signal.SIGKILL, "ended"), pytest.param(signal.SIGSTOP, "does not answer", marks=pytest.mark.nightly)],
 )
 def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(number, message):
-    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-        link = testbed.link("h3", 1)
+    with Testbed(MultipathPair(2, PLANES, mptcp=False), emulator="relay") as testbed:
+        link = testbed.link("h2", 1)
         watch = fidelity.Watch(testbed)
         with pytest.raises(MeasurementFailed, match=f"{link.name}.* {message}"), watch:
             link._process.send_signal(number)
@@ -135,8 +135,8 @@ def test_a_controller_or_service_that_dies_under_load_fails_the_measurement():
 
 
 def test_what_died_is_the_error_and_not_what_the_load_said_of_it():
-    with Testbed(WebService(planes=PLANES), emulator="relay") as testbed:
-        link = testbed.link("h3", 1)
+    with Testbed(MultipathPair(2, PLANES, mptcp=False), emulator="relay") as testbed:
+        link = testbed.link("h2", 1)
         with pytest.raises(MeasurementFailed, match="ended") as raised, fidelity.Watch(testbed):
             link._process.kill()
             link._process.wait()

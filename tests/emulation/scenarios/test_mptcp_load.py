@@ -128,6 +128,7 @@ def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_
         assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
 
 
+@pytest.mark.nightly
 def test_without_root_the_result_is_the_same():
     with results_of_ordinary_user() as results:
         argv = as_ordinary_user(command(*SMALL, "--only", "protocol=mptcp", "--json", results=results))

@@ -37,6 +37,7 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
     return Store.open(results).cells("latest")
 
 
+@pytest.mark.nightly
 def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_a_busy_loop(tmp_path):
     small = ("--threads", "10", "--loads", "200", "--only", "protocol=mptcp")
     quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")

@@ -50,11 +50,12 @@ def test_a_module_that_is_not_installed_is_missed_at_once():
     ("code", "needed", "heavy"),
     [
         (STEERING, "controllers.subflows.flows", "networkx pydantic matplotlib rich"),
+        ("import execution.guest_side", "execution.executor", "numpy matplotlib scipy sqlalchemy pandas jinja2"),
         (SCENARIOS, "scenarios.mptcp_load", "matplotlib scipy sqlalchemy pandas jinja2"),
         ("import probes.preflight.commands.measure", "probes.preflight.spec", "sqlalchemy matplotlib numpy"),
         ("import flightpath.units", "flightpath.units", "python_api pandas results mininet matplotlib"),
     ],
-    ids=["steering", "a cell", "a preflight that is not stored", "the ground floor"],
+    ids=["steering", "what measures a cell in a guest", "a cell", "a preflight that is not stored", "the ground floor"],
 )
 def test_what_starts_often_loads_nothing_that_only_others_need(code, needed, heavy):
     loaded = loaded_by(code)
