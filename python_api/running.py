@@ -130,8 +130,11 @@ def _pass_on(stderr: IO[str], lines: list[str], shown: bool) -> None:
 
 
 def _interrupt(process: subprocess.Popen[str]) -> None:
-    """Ends the command as Ctrl-C does, so that it keeps what it has measured."""
-    process.send_signal(signal.SIGINT)
+    """Ends the command as Ctrl-C does, so that it keeps what it has measured.
+
+    By SIGTERM, because what a shell starts in the background ignores SIGINT.
+    """
+    process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_ENDING_LIMIT_S)
     process.kill()

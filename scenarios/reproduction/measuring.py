@@ -83,13 +83,16 @@ def _doing(state: State) -> str:
 
 
 def _run(words: Sequence[str]) -> int:
-    """Runs a command and returns its exit code; Ctrl-C is passed on, so that finished cells are kept."""
-    at_our_end = partial(request_signal_at_parents_end, signal.SIGINT)
+    """Runs a command and returns its exit code; Ctrl-C is passed on, so that finished cells are kept.
+
+    As SIGTERM, because what a shell starts in the background ignores SIGINT.
+    """
+    at_our_end = partial(request_signal_at_parents_end, signal.SIGTERM)
     # In a session of its own, so that the terminal's Ctrl-C does not reach it a second time.
     with subprocess.Popen(words, start_new_session=True, preexec_fn=at_our_end) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             process.wait()
             return INTERRUPTED

@@ -36,19 +36,25 @@ def _uml_kernel() -> None:
     require_uml_kernel()
 
 
+def _as_in_the_background() -> None:
+    """A shell lets what it starts with `&` ignore Ctrl-C, and all below it inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def cells(store: Store) -> int:
     """Returns the number of cells of all runs of a store."""
     return sum(sum(counts.values()) for counts in store.cell_counts().values())
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
 def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     folder = tmp_path / "store"
     store = Store.open(folder)
-    process = subprocess.Popen([sys.executable, "-c", MEASURE, str(folder)], cwd=PROJECT)
+    measuring = [sys.executable, "-c", MEASURE, str(folder)]
+    process = subprocess.Popen(measuring, cwd=PROJECT, preexec_fn=_as_in_the_background)
     wait_until(lambda: cells(store) >= 1, "the first cell", 120)
     process.send_signal(ended_by)
-    assert process.wait(60) == (130 if ended_by is signal.SIGINT else -signal.SIGKILL)
+    assert process.wait(60) == (130 if ended_by is signal.SIGTERM else -signal.SIGKILL)
     wait_until(lambda: not uml_kernels(folder), "the end of the virtual-time kernels", 60)
     (interrupted,) = store.runs()
     wait_until(lambda: state_of(CHEAPEST, store).next is Next.RESUME, "a run to resume", 30)
