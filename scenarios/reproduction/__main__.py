@@ -22,8 +22,8 @@ FOLDER, FULL_FOLDER = Path("results/reproduction"), Path("results/reproduction-f
 _EPILOG = """\
 examples:
   python3 -m scenarios.reproduction --dry-run           what would be measured, and how long that takes
-  python3 -m scenarios.reproduction                     all parts; after Ctrl-C, the same command continues.
-                                                        Those on the real clock come first: only they need a quiet machine
+  python3 -m scenarios.reproduction                     all parts, first those that need a quiet machine; after
+                                                        Ctrl-C, the same command continues
   python3 -m scenarios.reproduction dtn_buffers         one part
   python3 -m scenarios.reproduction --full --dry-run    the same in the papers' own sizes
   python3 -m scenarios.reproduction --page              the page from the store; nothing is measured

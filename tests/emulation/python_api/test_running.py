@@ -78,7 +78,7 @@ def test_an_experiment_file_is_measured_too(tmp_path):
     file.write_text(textwrap.dedent(FILE), encoding="utf-8")
     run = flightpath.run(file, clock="real", repeat=1, results=tmp_path)
     assert list(run.cells.packets) == [1]
-    with pytest.raises(UsageError, match="nowhere.toml"):
+    with pytest.raises(UsageError, match=r"nowhere\.toml"):
         flightpath.run(tmp_path / "nowhere.toml", results=tmp_path)
 
 

@@ -18,7 +18,6 @@ from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_or
 from tests.support.scenario_runs import ONE_CELL
 from tests.support.vocabulary import unknown_metrics
 
-
 FIRST_RING = "multipath_unequal"
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from flightpath.errors import UsageError
 from results.pages.watch_page import WatchedCell, render_watch
-from results.recording.events import KINDS, events, retransmissions
 from results.recording.blocks import file_name
+from results.recording.events import KINDS, events, retransmissions
 from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
 from results.recording.journeys import FATES, journeys
 from tests.support.watched_pages import shown
