@@ -172,7 +172,7 @@ def test_on_the_real_clock_a_run_is_scaled_until_the_machine_carries_it(store, m
 
     monkeypatch.setattr(Execution, "prepared", staticmethod(prepared))
     if slow_from == 0:
-        with pytest.raises(UntrustworthyResult, match=r"too slow at any scale(?s:.*)measure again with --clock virtual"):
+        with pytest.raises(UntrustworthyResult, match=r"too slow at any scale(?s:.*)again with --clock virtual"):
             _measured(store, on, scenario=_Scalable())
         assert store.runs() == []
     else:
