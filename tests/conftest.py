@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from results.store.location import StoreLocation
     from tests.support.database_server import DatabaseServer
 
+_KERNELS_LIMIT_S = 600
+
 # Virtual-time kernels find each test compiled, whether or not PYTHONDONTWRITEBYTECODE is set here.
 sys.dont_write_bytecode = False
 
@@ -59,6 +61,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if clock_here() is Clock.REAL:
         from tests.support.running import scheduling
 
+        for item in items:
+            if item.get_closest_marker(scheduling.STARTS_KERNELS) and not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(_KERNELS_LIMIT_S))  # they compute, on a machine with other work
         scheduling.sort(items)
 
 

@@ -61,7 +61,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_cell_that_was_looked_at_beside_a_busy_loop_goes_on_to_the_same_figures(stored):
     commands = looks(stored)
-    words = ("0.4s", *commands, "step 1ms", *commands, "until queue h1-eth0 > 1%", "links", "continue")
+    words = ("0.4s", *commands, "step 1ms", "connections", "until queue h1-eth0 > 1%", "links", "continue")
     with busy_processor():
         done = replay(stored, *words)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), done
