@@ -62,6 +62,7 @@ def _print_paragraphs(console: Console, table: Table) -> None:
         pairs = [
             Text.assemble(" ".join(str(column.header).split()), ": " if str(column.header) else "", cell)
             for column, cell in zip(table.columns[1:], others, strict=True)
+            if cell
         ]
         console.print(first)
         console.print(Padding(Text(" · ").join(pairs), (0, 0, 0, 2)))

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from controllers.view.client import View, ends_of, find_view
 from flightpath.completion import parse
+from flightpath.terminal import plain, print_table
 
 AUTO = "auto"
-_WIDTH_WITHOUT_TERMINAL = 140
 
 
 def main(arguments: Sequence[str], prog: str) -> int:
@@ -28,8 +28,7 @@ def main(arguments: Sequence[str], prog: str) -> int:
     if options.json:
         print(json.dumps({**connections, "topology": topology}, indent=1))
     else:
-        console = Console()
-        show(connections, topology, console if console.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL))
+        show(connections, topology, Console())
     return 0
 
 
@@ -39,11 +38,14 @@ def show(connections: Mapping[str, Any], topology: Mapping[str, Any], console: C
     for connection in connections["connections"]:
         for number, subflow in enumerate(connection["subflows"]):
             name = f"{connection['id']} {connection['protocol']} {connection['token'] or ''}".rstrip()
-            table.add_row("" if number else name, *_row(subflow))
+            table.add_row("" if number else name, *map(plain, _row(subflow)))  # markup would swallow [fd00::1]
         table.add_section()
-    console.print(table if connections["connections"] else "no TCP connections now")
+    if connections["connections"]:
+        print_table(console, table)
+    else:
+        console.print("no TCP connections now")
     for line in _notes(connections, topology):
-        console.print(line)
+        console.print(line, soft_wrap=True)
 
 
 def _row(subflow: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -210,7 +210,7 @@ def _print_result(
     for path in figures:
         if path.suffix == ".png":
             shown = path.relative_to(here) if path.is_relative_to(here) else path
-            console.print(f"figure: {shown}", soft_wrap=True)
+            console.print(f"figure: {shown}", markup=False, soft_wrap=True)
     console.print(f"run: {run_id} (flightpath results show {run_id})", soft_wrap=True)
 
 

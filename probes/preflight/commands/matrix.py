@@ -16,7 +16,7 @@ from rich.text import Text
 
 from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
-from flightpath.terminal import plain, visible
+from flightpath.terminal import plain, print_table, visible
 from flightpath.units import counted, format_rate, format_span
 from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, save_figure, show
 from probes.preflight.history.past import comparable, load
@@ -232,11 +232,13 @@ def _print(
     console: Console, results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], files: Sequence[str]
 ) -> None:
     by_pair: Mapping[Pair, Measured] = {each.pair: each for each in results}
-    table = Table("from \\ to", *(visible(name) for name in targets), box=None, pad_edge=False)
+    table = Table("from \\ to", box=None, pad_edge=False)
+    for name in targets:
+        table.add_column(plain(name))
     for a in sources:
         row = (by_pair.get(Pair(a, b)) for b in targets)
-        table.add_row(visible(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
-    console.print(table)
+        table.add_row(plain(a), *(Text(visible(each.words), _colour(each)) if each else Text("") for each in row))
+    print_table(console, table)
     print_line(console, _LEGEND, "italic")
     print_line(console, _summary(results))
     for each in results:

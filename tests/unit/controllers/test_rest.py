@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 
-from controllers.addresses import is_local
+from controllers.addresses import format_address, is_local
 from controllers.settings import Settings, probe_plan
 from controllers.view.rest import parse_address
+from controllers.view.show import show
 from flightpath.errors import UsageError
 from flightpath.project import PROJECT
 
@@ -49,6 +51,17 @@ def test_settings_come_from_the_environment_and_are_checked():
     for text in ("1ms", "soon"):
         with pytest.raises(UsageError, match="probe period"):
             probe_plan(text)
+
+
+@pytest.mark.parametrize("address", ["10.10.100.100", "fd00::100:1"])
+def test_the_whole_address_of_a_subflow_is_shown_on_a_narrow_terminal(address, capsys):
+    flow = {"state": "pending", "backup": True, "switches": ["edge1", "core1", "edge2"], "ports": [1, 2, 3]}
+    flow |= {"source": address, "source_port": 43210, "destination": address, "destination_port": 5001}
+    connection = {"id": 1000, "protocol": "mptcp", "token": "0x1234abcd", "subflows": [flow]}
+    console = Console(width=80, force_terminal=True, color_system=None)
+    show({"policy": "single", "connections": [connection], "syns": {}}, {"links": [], "moves": []}, console)
+    shown = capsys.readouterr().out
+    assert all(format_address(address, port) in shown for port in (43210, 5001))
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ import threading
 import time
 
 import pytest
+from rich.console import Console
 
 from flightpath.errors import MeasurementFailed
 from probes.preflight.__main__ import main
-from probes.preflight.commands.matrix import Measured, _exit_code, _summary
+from probes.preflight.commands.matrix import Measured, _exit_code, _print, _summary
 from probes.preflight.history.regression_check import Judgement, Standing
 from probes.preflight.measure.matrix import Pair, in_turn
 from results.figures import style
@@ -64,6 +65,14 @@ def test_a_worse_or_failed_path_decides_the_exit_code():
 def test_bad_input_is_refused(words, says, capsys):
     assert main(words) == 2
     assert says in capsys.readouterr().err
+
+
+def test_no_name_is_cut_on_a_narrow_terminal(capsys):
+    sites = [f"dtn{number}.[university].example" for number in range(6)]
+    console = Console(width=80, force_terminal=True, color_system=None)
+    _print(console, [path(a, b, error="no route") for a in sites for b in sites if a != b], sites, sites, ())
+    table = capsys.readouterr().out.partition("failed")[2]
+    assert all(site in table for site in sites) and "…" not in table
 
 
 def test_the_figure_has_a_row_for_each_source(tmp_path):
