@@ -16,7 +16,7 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _BYTES = {"PB": 1e15, "TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
 _MORE_SECONDS = {**_SECONDS, "min": 60.0}
 _MORE_BYTES = {**_BYTES, "PiB": 2**50, "TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
-_SPAN = re.compile(r"\s*(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)s)?\s*", re.IGNORECASE)
+_SPAN = re.compile(r"(?i)\s*(?:(\d+)\s*d)?\s*(?:(\d+)\s*h)?\s*(?:(\d+)\s*m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)\s*s)?\s*")
 _SPAN_SECONDS = (86_400, 3600, 60, 1)
 _SPAN_FORMS = "3h20m, 90min, 45s, 2d12h"
 
@@ -63,8 +63,8 @@ def format_bandwidth(bits_per_second: float) -> str:
 
 
 def format_rate(bits_per_second: float) -> str:
-    """Formats a rate for people: `50Mbit/s`."""
-    return f"{format_bandwidth(bits_per_second)}/s"
+    """Formats a rate for people: `50 Mbit/s`."""
+    return spaced(f"{format_bandwidth(bits_per_second)}/s")
 
 
 def format_duration(seconds: float) -> str:
@@ -73,28 +73,27 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(size: float) -> str:
-    """Formats a size as `parse_bytes` reads it, in the largest decimal unit: `2TB`."""
-    return _format(size, _BYTES)
+    """Formats a size for people, in the largest decimal unit: `2 TB`."""
+    return spaced(_format(size, _BYTES))
 
 
 def format_span(seconds: float) -> str:
-    """Formats a longer time in its two largest units, as `parse_span` reads it: `3h20m`, `45s`, `2d12h`."""
+    """Formats a longer time for people, in its two largest units: `3 h 20 min`, `45 s`, `2 d 12 h`."""
     if seconds < 10:
-        return f"{seconds:.2g}s"
-    units = ("d", "h", "m", "s")
+        return f"{seconds:.2g} s"
+    units = ("d", "h", "min", "s")
     for position, scale in enumerate(_SPAN_SECONDS):
         finer = _SPAN_SECONDS[min(position + 1, 3)]
         rounded = round(seconds / finer) * finer
         if rounded >= scale:
             rest = rounded % scale // finer if position < 3 else 0
-            return f"{rounded // scale}{units[position]}" + (f"{rest}{units[position + 1]}" if rest else "")
-    return "0s"
+            return f"{rounded // scale} {units[position]}" + (f" {rest} {units[position + 1]}" if rest else "")
+    return "0 s"
 
 
 def spaced(text: str) -> str:
-    """Returns quantities as people read them, with a space before each unit: `2 h 6 min`, `50 Mbit/s`."""
-    minutes = re.sub(r"(\d)m(?![a-z])", r"\1min", text)
-    return re.sub(r"(?<=\d)(?=[A-Za-z])|(?<=[a-z])(?=\d)", " ", minutes)
+    """Returns a quantity as people read it, with a space before its unit: `50 ms`."""
+    return re.sub(r"(?<=\d)(?=[A-Za-z]+(?:/s)?$)", " ", text)
 
 
 def counted(count: int, noun: str) -> str:

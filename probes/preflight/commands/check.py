@@ -13,7 +13,7 @@ from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, visible
-from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span, spaced
+from flightpath.units import format_bytes, format_rate, format_span, parse_bytes, parse_span
 from probes.preflight.commands.common import (
     MAX_MEASUREMENTS,
     add_far_end_options,
@@ -229,16 +229,16 @@ def _judgement_text(judgement: Judgement) -> str:
 
 
 def _forecast_text(size_bytes: int, expected: Forecast) -> str:
-    text = f"{spaced(format_bytes(size_bytes))} will take {spaced(format_span(expected.seconds))}"
+    text = f"{format_bytes(size_bytes)} will take {format_span(expected.seconds)}"
     if expected.low_s is None or expected.high_s is None:
         return f"{text}; there is no interval from a single value"
-    interval = f"{spaced(format_span(expected.low_s))} to {spaced(format_span(expected.high_s))}"
+    interval = f"{format_span(expected.low_s)} to {format_span(expected.high_s)}"
     return f"{text}; with 95 % probability {interval} (from {expected.basis})"
 
 
 def _target_text(answer: Check) -> str:
     target_s, expected = answer.target_s or 1, answer.forecast
-    text = f"{spaced(format_span(target_s))} would need {spaced(format_rate((answer.size_bytes or 0) * 8 / target_s))}"
+    text = f"{format_span(target_s)} would need {format_rate((answer.size_bytes or 0) * 8 / target_s)}"
     if expected is None:
         return f"{text}; no measurement of the path tells whether it has that"
     low, high = expected.low_s or expected.seconds, expected.high_s or expected.seconds

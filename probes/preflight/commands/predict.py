@@ -153,9 +153,9 @@ def _print(console: Console, history: _History, expected: Mapping[str, Predictio
     if size_bytes:
         seconds, least, most = _seconds(expected["goodput"], size_bytes)
         table.add_row(
-            f"time for {spaced(format_bytes(size_bytes))}",
-            spaced(format_span(seconds)),
-            f"{spaced(format_span(least))} to {spaced(format_span(most))}",
+            f"time for {format_bytes(size_bytes)}",
+            format_span(seconds),
+            f"{format_span(least)} to {format_span(most)}",
         )
     for name, each in expected.items():
         interval = f"{_text(name, each.low or each.value)} to {_text(name, each.high or each.value)}"
@@ -164,7 +164,7 @@ def _print(console: Console, history: _History, expected: Mapping[str, Predictio
 
 
 def _text(metric: str, value: float) -> str:
-    return format_rate(value) if metric == "goodput" else format_duration(value / 1000)
+    return format_rate(value) if metric == "goodput" else spaced(format_duration(value / 1000))
 
 
 def _print_tests(console: Console, history: _History, tests: Mapping[str, BackTest]) -> None:

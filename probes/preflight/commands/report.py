@@ -4,7 +4,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flightpath.units import counted, format_bytes, format_duration, format_rate
+from flightpath.terminal import print_table
+from flightpath.units import counted, format_bytes, format_duration, format_rate, spaced
 from probes.preflight.commands.common import print_line
 from probes.preflight.records import Iperf3Result, IterationResult, LimitedBy, PreflightResult, Route
 from probes.preflight.spec import Direction
@@ -18,8 +19,8 @@ def print_report(console: Console, result: PreflightResult) -> None:
     print_line(
         console, f"{spec.direction} {'to' if upload else 'from'} {result.target}{streams}, {spec.cipher}", "bold"
     )
-    console.print(_transfers(result))
-    console.print(_phases(result))
+    print_table(console, _transfers(result))
+    print_table(console, _phases(result))
     for iteration in result.iterations:
         if iteration.verdict is not LimitedBy.OK:
             print_line(console, f"{iteration.number}: {iteration.verdict}: {iteration.reason}", "yellow")
@@ -38,10 +39,9 @@ def print_report(console: Console, result: PreflightResult) -> None:
 
 
 def _table(*headings: str) -> Table:
-    """Returns a table that fits into 80 columns; a wider one would be cut off there."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if number else "left")
     return table
 
 
@@ -54,7 +54,7 @@ def _transfers(result: PreflightResult) -> Table:
             str(iteration.number),
             Text(_rate(iteration.goodput_bps), "bold"),
             format_bytes(iteration.bytes),
-            format_duration(iteration.transfer_s),
+            _time(iteration.transfer_s),
             f"{min(sample.least_rtt_ms for sample in samples):.3g}..{last[0].rtt_ms:.3g} ms" if last else "",
             f"{iteration.cpu_s / iteration.transfer_s:.0%}" if iteration.transfer_s else "",
         )
@@ -63,7 +63,7 @@ def _transfers(result: PreflightResult) -> Table:
             table.add_row("  per stream", f"{_rate(min(rates))} … {_rate(max(rates))}")
         elif len(iteration.streams) > 1:
             for stream in iteration.streams:
-                texts = _rate(stream.goodput_bps), format_bytes(stream.bytes), format_duration(stream.transfer_s)
+                texts = _rate(stream.goodput_bps), format_bytes(stream.bytes), _time(stream.transfer_s)
                 table.add_row(f"  stream {stream.number}", *texts)
     if len(result.iterations) > 1:
         table.add_row("median", Text(_rate(result.goodput_bps), "bold"))
@@ -76,7 +76,7 @@ def _phases(result: PreflightResult) -> Table:
     for iteration in result.iterations:
         phases = iteration.phases
         spans = (phases.connect_s, phases.key_exchange_s, phases.authentication_s, phases.first_byte_s)
-        table.add_row(str(iteration.number), *map(format_duration, spans))
+        table.add_row(str(iteration.number), *map(_time, spans))
     return table
 
 
@@ -120,3 +120,7 @@ def _route_text(route: Route) -> str:
 
 def _rate(bits_per_second: float | None) -> str:
     return "-" if bits_per_second is None else format_rate(bits_per_second)
+
+
+def _time(seconds: float) -> str:
+    return spaced(format_duration(seconds))

@@ -144,7 +144,7 @@ def _window_advice(past: PastMeasurement, figures: dict[str, float]) -> tuple[st
     buffer = "--send-buffer" if past.direction == "upload" else "--receive-buffer"
     return (
         f"{format_rate(wanted)} over one connection needs a window of {needed} (the bandwidth-delay product): "
-        f"{buffer} {needed} or larger, or none, so that the kernel chooses; both ends must allow it "
+        f"{buffer} {needed.replace(' ', '')} or larger, or none, so that the kernel chooses; both ends must allow it "
         f"(net.ipv4.tcp_rmem, tcp_wmem)",
         f"or {_streams(streams)} with windows as they are",
     )

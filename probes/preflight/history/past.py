@@ -213,6 +213,6 @@ def _value_text(name: str, value: Any) -> str:
     if name.endswith("_bytes") or name == "byte_limit":
         for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
             if value >= scale and value % scale == 0:
-                return f"{value // scale}{unit}"
+                return f"{value // scale} {unit}"
         return format_bytes(value)
     return f"{value:g} s" if name.endswith("_s") else str(value)

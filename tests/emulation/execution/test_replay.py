@@ -73,7 +73,7 @@ def test_a_cell_that_was_looked_at_beside_a_busy_loop_goes_on_to_the_same_figure
 def test_a_cell_that_is_changed_is_another_run(stored):
     done = replay(stored, "0.4s", "set h1-eth0 bandwidth=1Mbit", "links", "continue")
     assert done.returncode == 0 and "it is another run" in done.stdout, done
-    assert re.search("h1->h2 +h1-eth0 +1Mbit/s", done.stdout) and "is stored" in done.stdout
+    assert re.search("h1->h2 +h1-eth0 +1 Mbit/s", done.stdout) and "is stored" in done.stdout
 
 
 @pytest.mark.nightly

@@ -35,9 +35,9 @@ def test_history_shows_what_each_measurement_was(tmp_path, ask):
     code, stdout, _ = ask("history", f"me@{HOST}")
     first, second, third = (line for line in stdout.splitlines() if "-preflight-" in line)
     assert code == 0
-    assert "850Mbit/s" in first and "800Mbit/s to 900Mbit/s" in first and "ok" in first and "3 hops" in first
+    assert "850 Mbit/s" in first and "800 Mbit/s to 900 Mbit/s" in first and "ok" in first and "3 hops" in first
     assert "client-limited" in second and "same" in second
-    assert "4 streams" in third and "2Gbit/s" in third and "changed" in third
+    assert "4 streams" in third and "2 Gbit/s" in third and "changed" in third
 
 
 def test_history_shows_the_newest_and_counts_the_rest(steady, ask):

@@ -27,15 +27,15 @@ def kept(tmp_path):
 
 def test_a_small_window(kept):
     found = diagnose(kept(17e6, spec=TransferSpec(receive_buffer_bytes=65_536)), best_bps=1e9)
-    assert found.limit is Limit.WINDOW and "65.54kB per round trip of 30 ms carries 17.48Mbit/s" in found.why
+    assert found.limit is Limit.WINDOW and "65.54 kB per round trip of 30 ms carries 17.48 Mbit/s" in found.why
     # 1 Gb/s times 30 ms are 3.75 MB; 1000/17 = 58.8 streams.
-    assert "3.75MB" in found.advice[0] and "--receive-buffer" in found.advice[0]
+    assert "window of 3.75 MB " in found.advice[0] and "--receive-buffer 3.75MB " in found.advice[0]
     assert "59 streams" in found.advice[1]
 
 
 def test_a_window_that_hides_the_rest_is_advised_to_double(kept):
     found = diagnose(kept(17e6, spec=TransferSpec(ssh_window_bytes=65_536)), best_bps=0)
-    assert found.limit is Limit.WINDOW and "34Mbit/s" in found.advice[0] and "2 streams" in found.advice[1]
+    assert found.limit is Limit.WINDOW and "34 Mbit/s" in found.advice[0] and "2 streams" in found.advice[1]
 
 
 def test_a_window_that_is_large_enough_is_not_blamed(kept):

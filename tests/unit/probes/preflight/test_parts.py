@@ -413,9 +413,9 @@ def test_wrong_types_in_a_measurement_are_noticed(path, value):
     ("status", "throughput_bps", "told"),
     [
         (Status("transferring", 2, 3, bytes=25_000_000, total_bytes=100_000_000, elapsed_s=2.0), 100e6,
-         f"dtn 2/3 {'━' * 6}{'╌' * 18} 25MB  100Mbit/s  6s left"),
+         f"dtn 2/3 {'━' * 6}{'╌' * 18} 25 MB  100 Mbit/s  6 s left"),
         (Status("transferring", 1, 1, bytes=5, elapsed_s=2.5, limit_s=10.0), 8.0,
-         f"dtn {'━' * 6}{'╌' * 18} 5B  8bit/s  7.5s left"),
+         f"dtn {'━' * 6}{'╌' * 18} 5 B  8 bit/s  7.5 s left"),
         (Status("connecting"), 0.0, "dtn: connecting …"),
     ],
 )  # fmt: skip

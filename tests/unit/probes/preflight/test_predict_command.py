@@ -33,7 +33,7 @@ def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
     code, stdout, _ = ask("predict", HOST, "--transfer", "900GB")
     assert code == 0
     assert all(
-        words in stdout for words in ("time for 900 GB", "throughput", "round trip", "25ms", "connection set-up")
+        words in stdout for words in ("time for 900 GB", "throughput", "round trip", "25 ms", "connection set-up")
     )
 
 

@@ -119,7 +119,7 @@ def test_only_equal_conditions_are_comparable(tmp_path):
 def test_a_configuration_in_short():
     assert describe({"direction": "download", "streams": 1}) == "download, 1 stream"
     told = {"direction": "upload", "streams": 8, "send_buffer_bytes": 2**20, "time_limit_s": 5.0, "mptcp": True}
-    assert describe(told) == "upload, 8 streams, send buffer 1MiB, time limit 5 s, mptcp"
+    assert describe(told) == "upload, 8 streams, send buffer 1 MiB, time limit 5 s, mptcp"
     parameters = parameters_of(Target("h", "me", "h"), TransferSpec(mss_bytes=9000, iterations=5))
     assert parameters == {"host": "h", "direction": "download", "streams": 1, "mss_bytes": 9000}
 
