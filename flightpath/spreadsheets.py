@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also full-width
 
 _Value = TypeVar("_Value")
 

@@ -23,7 +23,7 @@ _WORDS = {
 
 def text(work: Work, file: str) -> str:
     try:
-        return (work.folder / file).read_text()
+        return (work.folder / file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MeasurementFailed(f"{file}: {error}") from error
 
@@ -36,13 +36,13 @@ def settings(work: Work, file: str, kinds: Mapping[str, type]) -> dict[str, Any]
     """
     try:
         given = tomllib.loads(text(work, file))
-    except tomllib.TOMLDecodeError as error:
+        for key, value in given.items():
+            if key not in kinds:
+                raise MeasurementFailed(f"{file}: {key} is unknown", f"known: {', '.join(kinds)}")
+            if not _is(value, kinds[key]):
+                raise MeasurementFailed(f"{file}: {key} = {value!r}: it must be {_WORDS[kinds[key]]}")
+    except (ValueError, RecursionError) as error:
         raise MeasurementFailed(f"{file}: {error}") from error
-    for key, value in given.items():
-        if key not in kinds:
-            raise MeasurementFailed(f"{file}: {key} is unknown", f"known: {', '.join(kinds)}")
-        if not _is(value, kinds[key]):
-            raise MeasurementFailed(f"{file}: {key} = {value!r}: it must be {_WORDS[kinds[key]]}")
     return given
 
 
@@ -53,7 +53,10 @@ def run_commands(work: Work, file: str, hosts: Mapping[str, MultihomedHost], all
         allowed: the beginnings of commands that are allowed, as a regular expression: `ip route`.
     """
     form = re.compile(rf"({'|'.join(hosts)})\s+((?:{allowed})\s.*)")
-    for number, line in enumerate(text(work, file).splitlines()[:_MAX_LINES], start=1):
+    lines = text(work, file).splitlines()
+    if len(lines) > _MAX_LINES:
+        raise MeasurementFailed(f"{file} has more than {_MAX_LINES} lines")
+    for number, line in enumerate(lines, start=1):
         stripped = line.partition("#")[0].strip()
         if not stripped:
             continue
@@ -69,4 +72,6 @@ def run_commands(work: Work, file: str, hosts: Mapping[str, MultihomedHost], all
 def _is(value: object, kind: type) -> bool:
     if kind is list:
         return isinstance(value, list) and all(_is(each, float) for each in value)
+    if isinstance(value, (int, float)) and not -1e15 < value < 1e15:
+        return False  # too large to be printed, infinite, or not a number
     return type(value) in ((int, float) if kind is float else (kind,))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from flightpath.errors import UsageError
 from labs.framework.lab import Lab, Parameters
 
+_MAX_LENGTH = 200  # of a student's name and a course together: both stand in tables
+
 
 def canonical(name: str) -> str:
     """Returns a name in a form that ignores case, extra spaces, and the encoding of letters."""
@@ -27,10 +29,11 @@ class Variant:
     course: str = ""
 
     def __post_init__(self) -> None:
-        if not canonical(self.student) or not f"{self.student}{self.course}".isprintable():
+        both = f"{self.student}{self.course}"
+        if not canonical(self.student) or not both.isprintable() or len(both) > _MAX_LENGTH:
             raise UsageError(
-                f"no variant is of student {self.student!r} in course {self.course!r}",
-                "both are words to be read, and the student's must not be empty: --student NAME",
+                f"no variant is of student {self.student[:_MAX_LENGTH]!r} in course {self.course[:_MAX_LENGTH]!r}",
+                f"both are words to be read, of {_MAX_LENGTH} characters; the student's is not empty: --student NAME",
             )
 
     def chance(self, number: int) -> random.Random:

@@ -37,7 +37,7 @@ def start(lab: Lab, variant: Variant, folder: Path) -> Path:
     for file, text in {**_given(lab, variant), IDENTITY: identity}.items():
         target = folder / file
         make_folder(target.parent)
-        target.write_text(text)
+        target.write_text(text, encoding="utf-8")
         give_to_caller(target)
     return folder
 
@@ -59,10 +59,9 @@ def answers(lab: Lab, folder: Path) -> Mapping[str, float]:
     if not lab.questions:
         return {}
     try:
-        given = tomllib.loads(_text(folder / ANSWERS))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return dict(_numbers(lab, tomllib.loads(_text(folder / ANSWERS)), folder / ANSWERS))
+    except (ValueError, OverflowError, RecursionError) as error:
         raise UsageError(f"{folder / ANSWERS}: {error}", "write each answer as KEY = NUMBER") from error
-    return dict(_numbers(lab, given, folder / ANSWERS))
 
 
 def _numbers(lab: Lab, given: Mapping[str, object], file: Path) -> Iterator[tuple[str, float]]:
@@ -97,7 +96,9 @@ def _given(lab: Lab, variant: Variant) -> dict[str, str]:
         if file.is_file() and file.parent.name != "__pycache__"
     }
     parameters = variant.parameters(lab)
-    texts = {name: jinja.from_string(file.read_text()).render(parameters) for name, file in sources.items()}
+    texts = {
+        name: jinja.from_string(file.read_text(encoding="utf-8")).render(parameters) for name, file in sources.items()
+    }
     if lab.questions:
         questions = (f'# {question.text}\n{question.key} = ""\n' for question in lab.questions)
         texts[ANSWERS] = "\n".join(['# Write each number in place of "", without its unit: 12.5\n', *questions])
@@ -108,6 +109,6 @@ def _text(file: Path) -> str:
     try:
         if file.stat().st_size > MAX_BYTES:
             raise UsageError(f"{file} is larger than 1 MiB")
-        return file.read_text()
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {error}", "make a folder with `flightpath lab start`") from error

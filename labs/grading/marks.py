@@ -122,7 +122,7 @@ def write_gradescope(marks: Iterable[Marks], folder: Path) -> None:
     for each in marks:
         target = folder / each.name / "results.json"
         make_folder(target.parent)
-        target.write_text(json.dumps(gradescope(each), indent=1, ensure_ascii=False) + "\n")
+        target.write_text(json.dumps(gradescope(each), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         give_to_caller(target)
 
 

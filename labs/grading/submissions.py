@@ -4,7 +4,8 @@ import os
 import stat
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 
 from flightpath.errors import UsageError
@@ -29,12 +30,24 @@ class HandedIn:
 
 def find(paths: Sequence[Path]) -> list[HandedIn]:
     """Returns the submissions in folders, sorted by name; a path may also be a submission."""
-    submissions = [each for path in paths for each in _in(path)]
+    try:
+        submissions = sorted((each for path in paths for each in _in(path)), key=lambda each: each.name)
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename}: {error.strerror}", "name folders that you may read") from error
     if not submissions:
         raise UsageError(
             "there are no submissions", f"each is a folder or a .zip with the {IDENTITY} of a lab's folder"
         )
-    return sorted(submissions, key=lambda each: each.name)
+    return list(_with_own_names(submissions))
+
+
+def _with_own_names(submissions: Sequence[HandedIn]) -> Iterator[HandedIn]:
+    """Numbers submissions of one name, such as `anna` and `anna.zip`: marks are kept by name."""
+    taken: set[str] = set()
+    for each in submissions:
+        names = chain([each.name], (f"{each.name} ({number})" for number in count(2)))
+        taken.add(name := next(name for name in names if name not in taken))
+        yield replace(each, name=name)
 
 
 def copy(handed_in: HandedIn, target: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from flightpath.commands import over_mptcp
@@ -26,6 +27,8 @@ MORE = 1.4
 """Factor of the second load, which checks that the first was the largest possible."""
 
 _MAX_PER_S = 60
+_LEAST_SHARE = 0.5
+"""Least load that is worth points, as a fraction of path 1's capacity: any service keeps a promise to few users."""
 
 
 class LoadLab(Lab):
@@ -75,6 +78,8 @@ class LoadLab(Lab):
             name, rate = protocol.upper(), work.answers.get(f"{protocol}_per_s", 0.0)
             in_time = between(f"{name}: 95 of 100 within", p95_ms, "ms", Limits(0, limit_ms, late, late), points=2)
             hint = more.format(MORE * rate)
+            if 0 < rate < _LEAST_SHARE * capacity_per_s(parameters):
+                in_time = replace(in_time, passed=False, hint=hint)
             above = between(f"{name}: at {MORE:g} times your load", above_ms, "ms", Limits(limit_ms, 1e6, hint, hint))
             yield in_time
             yield counting_beside(in_time, above)

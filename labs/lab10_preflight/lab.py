@@ -96,8 +96,9 @@ class PreflightLab(Lab):
         window = "the sender waits for the receiver's window: how large must the buffers be, all together?"
         limits = Limits(0.85 * PAYLOAD_SHARE * mbit, mbit, too_low=window)
         large = between("throughput of the large transfer", values.get("large_mbit"), "Mbit/s", limits, points=2)
-        yield counting_beside(small, size)
-        yield counting_beside(large, small)
+        small = counting_beside(large, small)
+        yield counting_beside(small, size) if size.passed else size
+        yield small
         yield large
 
 

@@ -123,7 +123,10 @@ def _printed(output: str) -> dict[str, float]:
     last = (output.strip().splitlines() or [""])[-1]
     try:
         printed = json.loads(last)
-        return {key: float(printed[key]) for key in _PRINTED}
-    except (ValueError, TypeError, KeyError) as error:
+        numbers = {key: float(printed[key]) for key in _PRINTED}
+        if not all(map(math.isfinite, numbers.values())):
+            raise ValueError("not a number")
+        return numbers
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         wanted = '{"requests": 1, "p50_ms": 2.5, "p99_ms": 3.5}'
         raise MeasurementFailed(f"{FILE}: its last line is not like {wanted}: {last[:80]!r}") from error

@@ -8,12 +8,13 @@ import pytest
 from rich.console import Console
 
 from execution.uml.inspection import ClockStoodStill, Task
-from flightpath.errors import UsageError
-from labs.framework import catalogue, experiments, page, work
+from flightpath.errors import MeasurementFailed, UsageError
+from labs.framework import catalogue, experiments, files, page, work
 from labs.framework.checking import judged
 from labs.framework.lab import Finding, Measured
 from labs.framework.variant import Variant
 from labs.grading.marks import Marks, Status, gradescope, with_doubts, write_csv, write_nbgrader
+from labs.lab12_measuring import lab as lab12_measuring
 from results.records import Verdict
 
 FINDINGS = (Finding("rtt", True, "rtt = 1"), Finding("bdp", False, "bdp = 2", "think", points=2))
@@ -42,7 +43,10 @@ def test_a_folder_is_made_once_and_read_again(lab, tmp_path):
     ("file", "text", "said"),
     [
         *(("answers.toml", f"rtt_ms = {answer}", "is not a number") for answer in ('"40 ms"', "nan", "true")),
-        ("answers.toml", "rtt_ms = = =", r"answers\.toml"),
+        *(
+            ("answers.toml", f"rtt_ms = {answer}", r"answers\.toml: ")
+            for answer in ("= =", "9" * 5000, f"0x{'f' * 999}")
+        ),
         *(("lab.json", text, None) for text in ("", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}')),
         ("lab.json", '{"lab": 2, "student": {}, "course": ""}', "are texts"),
     ],
@@ -65,7 +69,7 @@ def test_work_that_cannot_be_tried_costs_no_right_answer_and_gets_no_hints_but_o
     folder = work.start(catalogue.find(8), Variant("anna"), tmp_path / "x")
     (folder / "answers.toml").write_text("subflows = 3\ncores_single = 2\n")
     checked = judged(work.read(folder), Measured({}, Verdict.UNUSABLE, failure="line 2:\n  no such flag"))
-    assert (checked.points, checked.of) == (1, 10)
+    assert (checked.points, checked.of) == (1, 10) and checked.is_judged and not checked.passed
     page.print_checked(Console(), checked, None)
     shown = capsys.readouterr().out
     assert "line 2:\n  no such flag" in shown and shown.count("hint: ") == 2 and shown.count("not tried") == 6
@@ -87,8 +91,6 @@ def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):
     submission = work.read(work.start(catalogue.find(2), Variant("anna"), tmp_path / "x"))
     doubtful = judged(submission, Measured({}, Verdict.DEGRADED, ["late"]))
     assert not doubtful.is_judged and not doubtful.passed and doubtful.of == 0
-    broken = judged(submission, Measured({}, Verdict.UNUSABLE, failure="it does not run"))
-    assert broken.is_judged and not broken.passed and broken.points == 0 < broken.of
 
 
 @pytest.mark.parametrize(
@@ -111,12 +113,41 @@ def test_whose_work_it_is_can_be_doubted(handed_in, notes):
     assert other_course.note == "the variant is of course '2025' instead of ''"
 
 
-@pytest.mark.parametrize("student", ["", "  ", "a\u200bnna", "anna\n", "\ud800"])
+@pytest.mark.parametrize("student", ["", "  ", "a\u200bnna", "anna\n", "\ud800", "a" * 10_000])
 def test_nobody_hides_behind_a_name_that_is_none(tmp_path, student):
     work.start(catalogue.find(2), Variant("anna"), tmp_path / "x")
     (tmp_path / "x/lab.json").write_text(json.dumps({"lab": 2, "student": student, "course": ""}))
-    with pytest.raises(UsageError, match="no variant is of student"):
+    with pytest.raises(UsageError, match=r"(?s)^no variant is of student .{,900}$"):
         work.read(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["= 1", "fast = '1'", *(f"fast = {value}" for value in ("nan", "inf", "9" * 5000, f"0x{'f' * 999}", "[" * 9999))],
+)
+def test_a_setting_that_is_no_number_to_measure_with_is_refused(tmp_path, text):
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(MeasurementFailed, match=r"^x\.toml"):
+        files.settings(work.Work(tmp_path), "x.toml", {"fast": float})
+
+
+@pytest.mark.parametrize("printed", ['{"requests": NaN, "p50_ms": 3, "p99_ms": 500}', "[" * 9999, "[1"])
+def test_a_program_that_prints_no_numbers_has_measured_nothing(printed):
+    with pytest.raises(MeasurementFailed, match="its last line is not like"):
+        lab12_measuring._printed(printed)
+
+
+SHORT_MS = {f"{protocol}{load}": 50.0 for protocol in ("tcp", "mptcp") for load in ("", "_more")}
+AS_DELIVERED = {"probe_mb": 0.1, "probe_mbit": 1.5, "large_mbit": 1.6, "seconds": 30.0}
+
+
+@pytest.mark.parametrize(
+    ("lab", "answers", "values"), [(9, "tcp_per_s = 1\nmptcp_per_s = 1\n", SHORT_MS), (10, "", AS_DELIVERED)]
+)
+def test_what_takes_no_work_is_worth_nothing(lab, answers, values, tmp_path):
+    folder = work.start(catalogue.find(lab), Variant("anna"), tmp_path / "x")
+    (folder / "answers.toml").write_text(answers)
+    assert judged(work.read(folder), Measured(values)).points == 0
 
 
 def test_marks_go_into_the_files_of_other_programs(tmp_path):
