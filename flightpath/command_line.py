@@ -1,6 +1,7 @@
 """Running a command: exit codes, one-line errors, Ctrl-C, and broken pipes."""
 
 import argparse
+import errno
 import os
 import select
 import signal
@@ -16,6 +17,12 @@ from flightpath.project import SETUP_HINT
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""
+
+_UNUSABLE = {
+    *(errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EROFS),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE),
+}
+"""Errors of files and disks that are no mistake in the code."""
 
 
 class ListOption(argparse.Action):
@@ -63,9 +70,9 @@ def exit_code_of(
 ) -> int:
     """Runs a command and returns its exit code; None from the command is 0.
 
-    The command and what it starts find programs in the `sbin` folders too (`search_path`). A FlightpathError or a
-    missing Python package is reported on stderr, without a traceback. Ctrl-C gives 130. A broken pipe gives 0: the
-    reader, such as a pager or `head`, has seen enough.
+    The command and what it starts find programs in the `sbin` folders too (`search_path`). A FlightpathError, a missing
+    Python package, and a file or disk that cannot be used are reported on stderr, without a traceback. Ctrl-C gives
+    130. A broken pipe gives 0: the reader, such as a pager or `head`, has seen enough.
     """
     os.environ["PATH"] = search_path()
     try:
@@ -75,21 +82,39 @@ def exit_code_of(
     except BrokenPipeError:
         if not _is_reader_gone():
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print("\n".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)
         return INTERRUPTED
+    except OSError as error:
+        if error.errno not in _UNUSABLE:
+            raise
+        what = error.filename or "the output, or a file"
+        return _reported(FlightpathError(f"cannot use {what}: {error.strerror}"), describe)
     except FlightpathError as error:
-        print(describe(error), file=sys.stderr)
-        return error.exit_code
+        return _reported(error, describe)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if not package or package in sys.modules or find_spec(package):
             raise  # the package is installed, but lacks a module: a mistake in the code
         missing = MissingCapability(f"the Python package {package} is not installed for {sys.executable}", SETUP_HINT)
-        print(describe(missing), file=sys.stderr)
-        return missing.exit_code
+        return _reported(missing, describe)
+
+
+def _reported(error: FlightpathError, describe: Callable[[FlightpathError], str]) -> int:
+    """Prints an error, and returns its exit code."""
+    print(describe(error), file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    return error.exit_code
+
+
+def _discard_output() -> None:
+    """Discards what stdout still holds: Python would fail to write it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_reader_gone() -> bool:

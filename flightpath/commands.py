@@ -129,8 +129,8 @@ def require(program: str) -> str:
 
 
 def search_path() -> str:
-    """Returns PATH with the `sbin` folders, which it lacks for ordinary users of Debian."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    """Returns PATH with the `sbin` folders, which it lacks for Debian's users, and without the current folder."""
+    folders = [it for it in os.environ.get("PATH", os.defpath).split(os.pathsep) if it not in ("", os.curdir)]
     return os.pathsep.join([*folders, *(folder for folder in _SBIN if folder not in folders)])
 
 

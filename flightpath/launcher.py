@@ -58,11 +58,14 @@ def require_mininet() -> None:
 
 
 def prepare_process() -> None:
-    """Prepares this process for users without an entry in the password database, and for any encoding of stdout.
+    """Prepares this process for users without an entry in the password database, and for any stdout.
 
     As in `docker run --user`, such a user gets a home folder, and a name. What stdout cannot encode is escaped, as on
-    stderr.
+    stderr. What is closed of stdin, stdout and stderr is /dev/null, or else the next file that is opened would be it.
     """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

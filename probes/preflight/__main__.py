@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 
+from flightpath.command_line import exit_code_of
 from flightpath.completion import OWN_PARSERS, is_completing, parse, take_word
-from flightpath.errors import FlightpathError
 from flightpath.launcher import prepare_process, require_trusted_owner
 from flightpath.terminal import visible
 
 QUERIES = OWN_PARSERS["preflight"] or ()
 """The commands that are named by the first argument; any other is a far end to be measured, or begins with `--from`."""
-
-_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int:
@@ -34,16 +32,13 @@ def main(arguments: Sequence[str] | None = None, prog: str = "preflight") -> int
         parser.print_help(sys.stderr)
         return 2
     options = parse(parser, words[1:] if query else words)
-    with _interruptible():
-        try:
-            require_trusted_owner()
+
+    def run() -> int | None:
+        require_trusted_owner()
+        with _interruptible():
             return command.run(options)
-        except KeyboardInterrupt as interrupt:
-            print("\n".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)
-            return _INTERRUPTED
-        except FlightpathError as error:
-            print(f"error: {visible(error, keep=chr(10))}", file=sys.stderr)
-            return error.exit_code
+
+    return exit_code_of(run, describe=lambda error: f"error: {visible(error, keep=chr(10))}")
 
 
 @contextmanager

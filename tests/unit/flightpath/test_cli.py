@@ -12,6 +12,7 @@ from results.store.store import Store
 
 FLIGHTPATH = Path(sys.executable).with_name("flightpath")
 SCENARIO = "mptcp_load"
+FULL = b"error: cannot use the output, or a file: No space left on device\n"
 
 
 def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -45,7 +46,6 @@ def test_each_command_calls_itself_by_the_name_that_was_typed(tmp_path, name):
         (["run", "mptcp_laod"], f"did you mean '{SCENARIO}'?"),
         (["run", SCENARIO, "--dry-run", "--only", "load=7"], "load"),
         ([], "usage: flightpath"),
-        (["--wrong"], "unrecognized arguments"),
     ],
 )
 def test_what_is_wrong_is_told_with_exit_code_2(capsys, words, said):
@@ -61,6 +61,15 @@ def test_what_is_wrong_is_told_with_exit_code_2(capsys, words, said):
 def test_what_stdout_cannot_encode_is_escaped(tmp_path):
     told = run(tmp_path, "run", SCENARIO, "--help", PYTHONIOENCODING="latin-1")
     assert told.returncode == 0 and "\\u2026" in told.stdout, told.stderr
+    started = run(tmp_path, "lab", "start", "9", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert started.returncode == 0 and "══" in (tmp_path / "lab09_load/README.md").read_text("utf-8"), started.stderr
+
+
+@pytest.mark.parametrize(("where", "code", "said"), [("<&- >&-", 0, b""), ("> /dev/full", 1, FULL)])
+def test_a_stdout_that_is_closed_or_full_ends_in_no_traceback(tmp_path, where, code, said):
+    argv = ["sh", "-c", f'exec "$0" lab list {where}', FLIGHTPATH]
+    done = subprocess.run(argv, cwd=tmp_path, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import argparse
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,11 +38,6 @@ def test_what_a_command_returns_is_its_exit_code(returned, code, capsys):
 def test_our_errors_are_a_sentence_with_a_hint_and_not_a_traceback(error, code, capsys):
     assert exit_code_of(failing(error)) == code
     assert capsys.readouterr() == ("", "error: broken\n  mend it\n")
-
-
-def test_a_command_can_word_its_errors_itself(capsys):
-    assert exit_code_of(failing(UsageError("broken")), describe="controllers: {}".format) == 2
-    assert capsys.readouterr().err == "controllers: broken\n"
 
 
 def test_an_interruption_is_130(capsys):
@@ -80,8 +76,15 @@ def test_a_reader_that_stops_reading_ends_a_command_quietly():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("path", ["x" * 300, "/dev/null/x", "/"])
+def test_a_path_that_is_none_is_said_without_a_traceback(path, capsys):
+    assert exit_code_of(lambda: Path(path).write_text("")) == 1
+    assert capsys.readouterr().err.startswith(f"error: cannot use {path}: ")
+
+
 def test_programs_are_found_where_an_ordinary_user_of_debian_does_not_look(monkeypatch):
-    monkeypatch.setenv("PATH", "/usr/bin:/sbin")
+    """And not in the current folder, which an empty word means there."""
+    monkeypatch.setenv("PATH", ":/usr/bin::.:/sbin:")
     exit_code_of(lambda: None)
     assert os.environ["PATH"] == "/usr/bin:/sbin:/usr/local/sbin:/usr/sbin"
 
