@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import re
 import statistics
 import threading
@@ -132,7 +133,9 @@ def _link_named(name: str, testbed: Testbed) -> tuple[str, Sequence[str]]:
 def _picked(measure: Measure, values: Sequence[float]) -> float:
     if not values and measure.pick != "count":
         raise MeasurementFailed(f"measure {measure.name}: no number was found", "see what its program prints")
-    return float(_PICKS[measure.pick](values)) * measure.factor
+    if not math.isfinite(picked := float(_PICKS[measure.pick](values)) * measure.factor):
+        raise MeasurementFailed(f"measure {measure.name}: {picked} is no number", "see what its program prints")
+    return picked
 
 
 def _time(program: Program, which: str) -> float:
@@ -151,12 +154,12 @@ def _file(folder: Path, name: str) -> Path:
 def _in_json(measure: Measure, text: str) -> Iterator[float]:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MeasurementFailed(f"measure {measure.name}: {measure.run} printed no JSON: {text[:200]!r}") from error
     for value in _followed(document, str(measure.json).split("."), measure.name):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise MeasurementFailed(f"measure {measure.name}: {measure.json} is {value!r:.80}, and no number")
-        yield float(value)
+        yield float(repr(value))  # infinite if the number is too large
 
 
 def _followed(value: Any, path: Sequence[str], name: str) -> Iterator[Any]:

@@ -35,7 +35,7 @@ def read(file: Path) -> tuple[str, dict[str, Any]]:
     try:
         content = tomllib.loads(text)
         json.dumps(content)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         where = _AT_LINE.fullmatch(str(error))
         place, message = (f"{file}:{where[2]}", where[1]) if where else (str(file), str(error))
         raise UsageError(f"{place}: {message}", "see https://toml.io for the syntax") from error

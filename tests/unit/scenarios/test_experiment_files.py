@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -10,12 +11,13 @@ import pytest
 from experiments import catalogue
 from experiments.claims import check_claims
 from experiments.files.keys import markdown_of, schema_of
+from experiments.files.measures import Measuring
 from experiments.files.reading import line_of
 from experiments.files.scenario import FileScenario
-from experiments.files.tables import Experiment
+from experiments.files.tables import Experiment, Measure
 from experiments.plan import Plan
 from flightpath.clock import Clock
-from flightpath.errors import MissingCapability, UsageError
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.project import PROJECT
 from results.commands.scenarios import question_of
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
@@ -86,6 +88,14 @@ def test_what_makes_no_sense_is_refused_with_its_line(tmp_path, old, new, line, 
     assert abs(int(re.search(r"a-test.toml:(\d+): ", str(refused.value))[1]) - expected) <= 1
 
 
+@pytest.mark.parametrize("printed", ["NaN", "-Infinity", "1e999", str(10**400), "[" * 9999, "true"])
+def test_what_a_program_prints_is_stored_only_if_it_is_a_number(tmp_path, printed):
+    (out := tmp_path / "out").write_text(f'{{"a": {printed}}}')
+    measuring = Measuring([Measure(name="m", run="p", json="a")], None)
+    with pytest.raises(MeasurementFailed, match="measure m"):
+        measuring.metrics({"p": SimpleNamespace(stdout=out, stderr=out)}, tmp_path, {"m": "s"})
+
+
 def test_programs_that_wait_for_each_other_and_names_of_ours_are_refused(tmp_path):
     circle = TEMPLATE.replace("background = true ", 'after = "pings ended" #')
     circle = circle.replace('after = "sink ready"', 'after = "sink ended"')
@@ -95,6 +105,9 @@ def test_programs_that_wait_for_each_other_and_names_of_ours_are_refused(tmp_pat
         scenario_of(tmp_path, f'name = "dtn_mss"\n{TEMPLATE}')
     with pytest.raises(UsageError, match="name of an option of every run"):
         plan_of(scenario_of(tmp_path, TEMPLATE.replace("queue = [", "seed = [1]\nqueue = [")))
+    for value in ("9" * 5000, f"0x{'f' * 5000}", "[" * 9999):
+        with pytest.raises(UsageError, match=r"a-test\.toml: "):
+            scenario_of(tmp_path, TEMPLATE.replace("repeat = 2", f"repeat = {value}"))
 
 
 def test_a_parameter_has_an_option_and_a_value_that_makes_no_sense_is_refused_with_its_cell(tmp_path):
