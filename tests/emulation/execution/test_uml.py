@@ -222,13 +222,12 @@ def test_a_program_that_waits_by_reading_the_clock_is_named():
             while time.monotonic() < end: pass
         threading.Thread(target=wait).start()
     """
-    began = time.monotonic()
     done = run("python3", "-c", spin, options=("--standstill-limit", "5"))
     assert done.returncode == 1
     assert "virtual time stood still because the program 'python3' computed for 5 s (thread 'waiter', " in done.stderr
     assert re.search(r" s in the kernel, in \w+(, \w+)*[,)]", done.stderr)
-    assert re.search(r" s in its own code at 0x\w+: [0-9a-f]{2} ", done.stderr)
-    assert time.monotonic() - began < 90  # 5 s of processor time, on a machine that has other work too
+    own = r"its own code at 0x(?!7fffffffc)\w+: [0-9a-f]{2} "  # there is the way into the kernel
+    assert re.search(f" s in (system calls that return at once|{own})", done.stderr)
 
 
 @pytest.mark.nightly
