@@ -8,6 +8,7 @@ from pathlib import Path
 
 from flightpath.clock import Clock
 from flightpath.command_line import check_jobs, exit_code_of, sigterm_as_interrupt
+from flightpath.completion import parse
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
@@ -40,7 +41,7 @@ exit codes: 0 done, 1 a verdict changed or a part could not be measured, 2 usage
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parse(_parser(), arguments)
     sigterm_as_interrupt()
     return exit_code_of(lambda: _run(options))
 

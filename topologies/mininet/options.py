@@ -107,7 +107,8 @@ class MnOptions(OptionParser):
 
     @override
     def error(self, msg: str) -> NoReturn:
-        known = [word for option in self.option_list for word in (*option._long_opts, *option._short_opts)]
+        known = ["--clock", "--seed"]  # taken before they reach this; their misspellings do
+        known += [word for option in self.option_list for word in (*option._long_opts, *option._short_opts)]
         _, is_unknown, word = msg.partition("no such option: ")
         raise UsageError(msg, did_you_mean(word, known, "`flightpath mn --help` lists them") if is_unknown else "")
 

@@ -57,6 +57,7 @@ def refused(monkeypatch, capfd):
         ("--controller steering,polcy=ecmp", 2, "--controller: steering has no parameter 'polcy'"),
         ("--test pingal", 2, "--test: 'pingal' is unknown\n  did you mean 'pingall'?"),
         ("--tpoo single", 2, "no such option: --tpoo\n  did you mean '--topo'?"),
+        ("--clok virtual", 2, "no such option: --clok\n  did you mean '--clock'?"),
         ("single,3", 2, "'single,3' belongs to no option\n  for example: --topo single,3"),
         ("--congestion-control cubik", 3, "this kernel has no congestion control 'cubik'"),
         ("--innamespace", 2, "--innamespace: switches are one Open vSwitch"),

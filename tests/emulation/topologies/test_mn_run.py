@@ -51,6 +51,9 @@ def test_the_command_flightpath_runs_it_from_the_folder_that_has_it(script, tmp_
 def test_a_missing_script_is_refused(capsys):
     assert program.main(["missing.py"]) == 2
     assert "error: there is no script 'missing.py'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        program.main(["--clok", "virtual", "missing.py"])
+    assert "did you mean --clock?" in capsys.readouterr().err
 
 
 def test_its_end_is_its_own_and_leaves_nothing(script):
@@ -100,6 +103,7 @@ for refused in (
     partial(net.addLink, "h1", "s1", cls=TCLink, bw=-1),
     partial(net.addLink, "h1", "s1", cls=TCLink, delai="5ms"),
     partial(net.addLink, "h1", "s1", cls=TCLink, params1={"bww": 1}),
+    partial(link.intf1.config, jiter="1ms"),
     net.addNAT,
 ):
     try:
@@ -125,10 +129,11 @@ def test_shaped_links_are_configured_as_mininets_and_a_refusal_names_the_line_of
         "bandwidth: cannot read '-1'",
         "link: 'delai' is unknown",
         "link: 'bww' is unknown",
+        "link: 'jiter' is unknown",
         "nat0: there is no way from the network to the internet, and so no NAT",
         "*** h1-eth2<->s1-eth3: bw, delay have no effect without link=TCLink, as in Mininet",
         "*** link: 'color' is unknown, and has no effect",
-        f"{path}:26: error: TCLink: enable_red is not emulated (random early detection)",
+        f"{path}:27: error: TCLink: enable_red is not emulated (random early detection)",
     ]
     assert "Traceback" not in done.stdout
 

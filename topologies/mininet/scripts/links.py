@@ -21,6 +21,7 @@ class ShapedInterface(EmulatedInterface):
         if self.link is None or not self.link.is_complete:
             return super().config(**params)
         shape = take_shape(params)
+        check_rest(params)
         if shape:
             self.link.set_shape(self, link_spec(shape))
         return Intf.config(self, **params)

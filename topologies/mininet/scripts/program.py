@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath mn-run"
     )
     words = "congestion control of all hosts (default cubic, whatever this machine's own is)"
     parser.add_argument("--congestion-control", metavar="NAME", help=words)
+    for option in ("--clock", "--seed"):  # taken before they reach this; their misspellings do
+        parser.add_argument(option, help=argparse.SUPPRESS)
     parser.add_argument("script", type=Path, help="Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="for the script")
     parser.set_defaults(run_command=_run)
