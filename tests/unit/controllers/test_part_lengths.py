@@ -14,7 +14,6 @@ GOTO_TABLE, APPLY_ACTIONS, OUTPUT = 1, 4, 0
     [
         (parsers.OFPInstruction, struct.pack("!HH4x", APPLY_ACTIONS, 0)),
         (parsers.OFPInstruction, struct.pack("!HH4x", 77, 8)),
-        (parsers.OFPAction, struct.pack("!HHIH6x", OUTPUT, 0, 9, 0)),
         (parsers.OFPFlowStats, struct.pack("!HBxIIHHHH4xQQQ", 0, *[0] * 10) + struct.pack("!HH4x", 1, 4)),
     ],
 )
