@@ -1,5 +1,6 @@
 """Reads the captures of the kernel's own MPTCP in `data/mptcp`: what two hosts sent, and what `ss` said of it."""
 
+import gzip
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ _ETHERNET = 1
 
 def read_pcap(path: Path) -> Iterator[tuple[float, bytes]]:
     """Time and frame of each record of a file in the classic format, of this machine's byte order."""
-    content = path.read_bytes()
+    content = gzip.decompress(path.read_bytes())
     magic, *_, link_type = _FILE_HEADER.unpack_from(content)
     assert (magic, link_type) == (_MAGIC, _ETHERNET), f"{path}: not a capture of Ethernet"
     at = _FILE_HEADER.size
@@ -33,7 +34,7 @@ def read_pcap(path: Path) -> Iterator[tuple[float, bytes]]:
 
 def frames(name: str) -> list[bytes]:
     """The frames of a capture, in the order in which they were seen."""
-    return [frame for _, frame in read_pcap(FOLDER / f"{name}.pcap")]
+    return [frame for _, frame in read_pcap(FOLDER / f"{name}.pcap.gz")]
 
 
 def segments(name: str) -> list[tuple[Segment, MptcpOptions]]:

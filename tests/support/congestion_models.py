@@ -259,10 +259,9 @@ MODELS: dict[str, type[Model]] = {
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss: window before it, and the threshold that it left; times in seconds after the start."""
+    """A loss: window before it, and the threshold that it left; time in seconds after the start."""
 
     at_s: float
-    repaired_s: float
     cwnd: int
     ssthresh: int
     predicted: float
@@ -271,12 +270,10 @@ class Loss:
 
 @dataclass(frozen=True)
 class Round:
-    """A round trip in which nothing was lost: window at its start, growth, and how far it then was from the model's."""
+    """A round trip in which nothing was lost: window at its start, and how far it was from the model's at its end."""
 
     at_s: float
-    rtt: float
     cwnd: int
-    growth: int
     off: float
     slow_start: bool
 
@@ -312,7 +309,9 @@ def course(acks: Sequence[Ack], model: Model) -> Course:
                 model.lost(before.cwnd, now)
             model.repairing(rtt, now)
         elif ack.state == OPEN and loss:
-            found.losses.append(_loss(loss, ack, model))
+            found.losses.append(
+                Loss(loss.at_us / 1e6, loss.cwnd, ack.ssthresh, model.ssthresh, loss.cwnd < loss.ssthresh)
+            )
             model.repaired(ack.una - before.una, ack.cwnd, ack.ssthresh, now)
             loss = None
         before = ack
@@ -323,10 +322,4 @@ def _round(begin: Ack, end: Ack, model: Model) -> Round:
     off = abs(end.cwnd - model.cwnd)
     if model.diverges and int(model.cwnd) != end.cwnd:
         model.cwnd = float(end.cwnd)
-    in_slow_start = begin.cwnd < begin.ssthresh
-    return Round(begin.at_us / 1e6, end.rtt_us / 1e6, begin.cwnd, end.cwnd - begin.cwnd, off, in_slow_start)
-
-
-def _loss(before: Ack, after: Ack, model: Model) -> Loss:
-    in_slow_start = before.cwnd < before.ssthresh
-    return Loss(before.at_us / 1e6, after.at_us / 1e6, before.cwnd, after.ssthresh, model.ssthresh, in_slow_start)
+    return Round(begin.at_us / 1e6, begin.cwnd, off, begin.cwnd < begin.ssthresh)

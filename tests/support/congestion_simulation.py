@@ -57,7 +57,6 @@ class Ack(NamedTuple):
     cwnd: int
     ssthresh: int
     una: int
-    retransmissions: int
 
 
 class _Connection(ctypes.Structure):
@@ -146,7 +145,6 @@ class _Sender:
         self._to_repeat: list[int] = []  # lost, and not sent again yet
         self._una = self._nxt = self._high = 0
         self._prr_delivered = self._prr_out = 0
-        self._retransmissions = 0
         self._tp = _Connection(
             mss_cache=_MSS_BYTES,
             snd_ssthresh=NO_SSTHRESH,
@@ -197,7 +195,7 @@ class _Sender:
         elif self._una > before:
             self._call("cong_avoid", tp.snd_una, 1)
         state, cwnd, ssthresh = tp.icsk_ca_state, tp.snd_cwnd, tp.snd_ssthresh
-        return Ack(tp.tcp_mstamp, rtt_us, state, cwnd, ssthresh, self._una, self._retransmissions)
+        return Ack(tp.tcp_mstamp, rtt_us, state, cwnd, ssthresh, self._una)
 
     def _repair(self, sent_ns: int, segment: int) -> int:
         """Ends and begins recoveries; returns how many segments were found to be lost."""
@@ -253,7 +251,6 @@ class _Sender:
         while self._in_flight < self._tp.snd_cwnd:
             if self._to_repeat:
                 segment = self._to_repeat.pop(0)
-                self._retransmissions += 1
             else:
                 segment = self._nxt
                 self._nxt += 1

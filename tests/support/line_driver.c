@@ -58,6 +58,11 @@ bool driver_arrive(struct driver *driver, const uint8_t *data, size_t length, ui
     return true;
 }
 
+uint64_t driver_dropped_bytes(const struct driver *driver)
+{
+    return counter_read(&driver->stats.dropped_bytes);
+}
+
 /* Copies a frame that is due to `out` and returns its length; 0 if none is due. */
 size_t driver_depart(struct driver *driver, uint64_t now, uint8_t *out, uint64_t *due, uint32_t *copies)
 {

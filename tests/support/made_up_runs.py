@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
 
-LOW = 50.0
 LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
 REQUESTS = 80_000
 SESSION_S = 1.0
@@ -23,18 +22,17 @@ def cell(
     limit: float | None = None,
     error_rate: float = 0.0,
     verdict: Verdict = Verdict.FAITHFUL,
-    requests: int = REQUESTS,
 ) -> CellResult:
     """One cell: `limit` requests/s is what the network carries at most; noise of about half a per cent."""
     noise = random.Random(f"{protocol} {load} {repetition} 0")
-    ramp = requests / load
+    ramp = REQUESTS / load
     schedule = ramp + SESSION_S
     rate = min(load, limit or math.inf)
-    run_time = max(schedule, requests / rate) * (1 + abs(noise.gauss(0, 0.004))) + 0.1
+    run_time = max(schedule, REQUESTS / rate) * (1 + abs(noise.gauss(0, 0.004))) + 0.1
     return CellResult(
         Cell({"protocol": protocol, "load": load}, repetition),
         Measurement(
-            _metrics(requests, ramp, schedule, run_time, error_rate, load / rate),
+            _metrics(ramp, schedule, run_time, error_rate, load / rate),
             _series(noise, protocol, rate, run_time, error_rate),
             {"jmeter": "5.6.3"},
         ),
@@ -42,11 +40,9 @@ def cell(
     )
 
 
-def _metrics(
-    requests: int, ramp: float, schedule: float, run_time: float, error_rate: float, overload: float
-) -> dict[str, Metric]:
-    errors = round(requests * error_rate / 100)
-    rate = requests / run_time
+def _metrics(ramp: float, schedule: float, run_time: float, error_rate: float, overload: float) -> dict[str, Metric]:
+    errors = round(REQUESTS * error_rate / 100)
+    rate = REQUESTS / run_time
     slow = 12 * overload**3
     waits = {"service": slow, "intended": slow * overload**6}
     latencies = {
@@ -57,7 +53,7 @@ def _metrics(
     return {
         "requests_per_s": Metric(rate, "1/s"),
         "run_time": Metric(run_time, "s"),
-        "error_rate": Metric(errors / requests * 100, "%"),
+        "error_rate": Metric(errors / REQUESTS * 100, "%"),
         "errors": Metric(errors, "1"),
         "errors_response_timeout": Metric(errors, "1"),
         "ramp": Metric(ramp, "s"),
@@ -110,20 +106,6 @@ def _like_the_paper(repetitions: int, loads: tuple[float, ...]) -> list[CellResu
             limit = 478.0 * (1 + 0.16 * share)
             cells.append(cell("tcp", load, repetition, limit=limit, error_rate=0.2 + 4.0 * share))
     return cells
-
-
-def with_low_load(repetitions: int = 3) -> list[CellResult]:
-    """The same with a load that is really low, at which TCP is only a little slower, and without errors."""
-    return [*_copied(_at_low_load(repetitions)), *like_the_paper(repetitions)]
-
-
-@functools.cache
-def _at_low_load(repetitions: int) -> list[CellResult]:
-    return [
-        cell(protocol, LOW, repetition, limit=limit, requests=REQUESTS // 10)
-        for repetition in range(1, repetitions + 1)
-        for protocol, limit in (("mptcp", None), ("tcp", 0.98 * LOW))
-    ]
 
 
 def _copied(cells: list[CellResult]) -> list[CellResult]:

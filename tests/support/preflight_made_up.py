@@ -1,24 +1,23 @@
-"""Made-up measurements for tests of how they are stored and judged."""
+"""Made-up measurements for tests of how they are stored and judged: a real one with other figures."""
 
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from flightpath.project import PROJECT
 from probes.preflight.history.recording import Recording
 from probes.preflight.records import (
     ClientLoad,
-    EndedBy,
     Hop,
     Interval,
     IterationResult,
-    KernelSample,
     LimitedBy,
     Phases,
     PreflightResult,
     Route,
-    SocketFacts,
     StreamResult,
 )
 from probes.preflight.spec import Direction, TransferSpec
@@ -29,6 +28,7 @@ START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 HOST = "dtn.example"
 SECONDS = 10.0
 MSS = 1448
+_REAL = PreflightResult.from_json((PROJECT / "tests/data/preflight_upload.json").read_text())
 SHAPES: dict[str, Callable[[random.Random], float]] = {
     "normal": lambda noise: noise.gauss(0, 0.05),
     "wide": lambda noise: noise.gauss(0, 0.2),
@@ -52,44 +52,31 @@ def stream(
     port: int | None = None,
 ) -> StreamResult:
     """One stream of ten seconds; `held_s` of them the far end's window held it."""
-    size = round(rate_bps * SECONDS / 8)
-    samples = tuple(
-        KernelSample(
-            at_s=float(second),
-            rtt_ms=rtt_ms + queue_ms,
-            rtt_variation_ms=0.5,
-            minimum_rtt_ms=rtt_ms,
-            receive_rtt_ms=rtt_ms + queue_ms,
-            cwnd_packets=100,
-            mss_bytes=MSS,
-            retransmitted_packets=retransmitted,
-            lost_packets=0,
-            reordering_seen=None,
-            delivery_rate_bps=rate_bps,
-            receive_space_bytes=262_144,
-            window_limited_s=held_s,
-            send_buffer_limited_s=0.0,
-            busy_s=SECONDS,
-            out_of_order_packets=out_of_order,
-        )
-        for second in range(int(SECONDS))
+    real = _REAL.iterations[0].streams[0]
+    of_all_seconds = replace(
+        real.samples[0],
+        rtt_ms=rtt_ms + queue_ms,
+        minimum_rtt_ms=rtt_ms,
+        receive_rtt_ms=rtt_ms + queue_ms,
+        mss_bytes=MSS,
+        retransmitted_packets=retransmitted,
+        window_limited_s=held_s,
+        busy_s=SECONDS,
+        out_of_order_packets=out_of_order,
     )
     local = ("10.0.0.1", 40_000 + number if port is None else port)
-    return StreamResult(
+    return replace(
+        real,
         number=number,
-        bytes=size,
-        started_s=0.0,
+        bytes=round(rate_bps * SECONDS / 8),
         transfer_s=SECONDS,
         first_bytes=0,
         phases=phases(rtt_ms),
         intervals=tuple(Interval(float(n), n + 1.0, round(rate_bps / 8)) for n in range(int(SECONDS))),
-        samples=samples,
-        connection=SocketFacts(
-            local, ("10.0.0.2", 22), 4, False, "cubic", 87_040, 131_072, MSS, 1500, "aes128-gcm@openssh.com",
-            "OpenSSH_9.2", "SHA256:abc",
-        ),
+        samples=tuple(replace(of_all_seconds, at_s=float(second)) for second in range(int(SECONDS))),
+        connection=replace(real.connection, local=local, congestion_control="cubic", mss_bytes=MSS),
         load=ClientLoad(2.0, 0.1, 0.5, 0.0, 7.0),
-    )  # fmt: skip
+    )
 
 
 def phases(rtt_ms: float = 30.0) -> Phases:
@@ -108,7 +95,8 @@ def iteration(
 ) -> IterationResult:
     """One iteration with one stream, unless told otherwise."""
     each = tuple(streams) if streams is not None else (stream(0, rate_bps or 0.0, **of_stream),)
-    return IterationResult(
+    return replace(
+        _REAL.iterations[0],
         number=number,
         started_at=at.isoformat(),
         phases=phases(),
@@ -121,7 +109,6 @@ def iteration(
         cpu_s=2.0,
         verdict=verdict,
         reason=reason,
-        ended_by=EndedBy.TIME,
     )
 
 

@@ -1,4 +1,7 @@
-"""What the tests in a browser read of a page."""
+"""What tests read of a page in a browser, and of a drawn figure."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 WIDTHS = (360, 1600)
 """A phone's, and a screen's, in pixels."""
@@ -14,3 +17,9 @@ def column(page, table: str, number: int) -> list[str]:
 def too_wide(page) -> int:
     """By how many pixels the page is wider than its window; what scrolls by itself does not count."""
     return page.evaluate("document.scrollingElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def words_of(svg: Path) -> str:
+    """The texts in a figure."""
+    texts = (node for node in ElementTree.parse(svg).iter() if node.tag.endswith("}text"))
+    return " ".join("".join(node.itertext()).strip() for node in texts)

@@ -102,7 +102,7 @@ class End:
     def _taken(self, what: str) -> Iterator[tuple[int, bytes]]:
         path, out = ctypes.c_int(), ctypes.create_string_buffer(_LARGEST)
         while length := getattr(driver(), f"end_{what}")(self.end, ctypes.byref(path), out):
-            yield path.value, out.raw[:length]
+            yield path.value, ctypes.string_at(out, length)
 
     def counter(self, name: str) -> int:
         return driver().end_counter(self.end, name.encode())

@@ -1,110 +1,87 @@
-"""The comment on a pull request, with a server that answers as GitHub's API does."""
+"""The comment on a pull request, with a GitHub that is made up."""
 
+import importlib.util
+import io
 import json
-import os
-import subprocess
-import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import urllib.request
+from urllib.error import HTTPError, URLError
 
 import pytest
 
 from flightpath.project import PROJECT
 
-COMMENTS = "/repos/us/flightpath/issues/7/comments"
+API, ISSUE = "http://github.test", "/repos/us/flightpath/issues/7/comments"
+ACCOUNTS = {"secret": "github-actions[bot]", "personal": "me"}
+"""By token; that of a workflow cannot ask whose it is."""
+
+_spec = importlib.util.spec_from_file_location("comment_on_change", PROJECT / "scripts/comment_on_change.py")
+script = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(script)
 
 
-class GitHub(BaseHTTPRequestHandler):
-    """Keeps comments, 100 a page; the token is `secret`, of a workflow; `personal` is another account's."""
+class GitHub:
+    """Keeps comments, 100 a page, and answers as GitHub's API does."""
 
-    def do_GET(self):
-        if self.path == "/user":
-            self.answer(*((200, {"login": "me"}) if self.account() == "me" else (403, {})))
-            return
-        path, _, query = self.path.partition("?")
-        assert path == COMMENTS
-        page = int(query.rpartition("page=")[2])
-        self.answer(200, self.server.comments[100 * (page - 1) : 100 * page])
+    def __init__(self) -> None:
+        self.comments = []
 
-    def do_POST(self):
-        own = {"id": len(self.server.comments), "user": {"login": self.account()}}
-        self.server.comments.append({**own, **self.content()})
-        self.answer(201, {})
-
-    def do_PATCH(self):
-        number = int(self.path.rpartition("/")[2])
-        assert self.path == f"/repos/us/flightpath/issues/comments/{number}"
-        assert self.server.comments[number]["user"] == {"login": self.account()}
-        self.server.comments[number] |= self.content()
-        self.answer(200, {})
-
-    def account(self) -> str:
-        return "me" if self.headers["Authorization"] == "Bearer personal" else "github-actions[bot]"
-
-    def content(self) -> dict:
-        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def answer(self, status: int, content: object) -> None:
-        if self.headers["Authorization"] not in ("Bearer secret", "Bearer personal"):
-            status, content = 403, {"message": "Resource not accessible by integration"}
-        text = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_: object) -> None:
-        pass
+    def urlopen(self, request: urllib.request.Request, timeout: float) -> io.BytesIO:
+        token = request.get_header("Authorization").removeprefix("Bearer ")
+        path, _, query = request.full_url.removeprefix(API).partition("?")
+        if token not in ACCOUNTS or (path == "/user" and token == "secret"):
+            raise HTTPError(request.full_url, 403, "Forbidden", {}, io.BytesIO())
+        user, content = {"login": ACCOUNTS[token]}, json.loads(request.data or b"null")
+        if request.method == "PATCH":
+            number = int(path.removeprefix("/repos/us/flightpath/issues/comments/"))
+            assert self.comments[number]["user"] == user
+            self.comments[number] |= content
+        elif request.method == "POST":
+            assert path == ISSUE
+            self.comments.append({"id": len(self.comments), "user": user, **content})
+        elif path == ISSUE:
+            page = int(query.rpartition("page=")[2])
+            content = self.comments[100 * (page - 1) : 100 * page]
+        return io.BytesIO(json.dumps(user if path == "/user" else content).encode())
 
 
 @pytest.fixture
-def github():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), GitHub)
-    server.comments = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def github(monkeypatch) -> GitHub:
+    made = GitHub()
+    monkeypatch.setenv("GITHUB_API_URL", API)
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    monkeypatch.setattr(urllib.request, "urlopen", made.urlopen)
+    return made
 
 
-def comment(server, tmp_path, text: str, token: str = "secret") -> subprocess.CompletedProcess[str]:
+def comment(tmp_path, text: str) -> int:
     file = tmp_path / "c.md"
     file.write_text(text)
-    return subprocess.run(
-        [sys.executable, PROJECT / "scripts/comment_on_change.py", "us/flightpath", "7", file],
-        env={**os.environ, "GITHUB_TOKEN": token, "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}"},
-        capture_output=True,
-        text=True,
-    )
+    return script.main("us/flightpath", "7", str(file))
 
 
-@pytest.mark.parametrize("token", ["secret", "personal"])
-def test_the_second_comment_replaces_the_first_and_nobody_else_s(github, tmp_path, token):
+@pytest.mark.parametrize("token", ACCOUNTS)
+def test_the_second_comment_replaces_the_first_and_nobody_else_s(github, tmp_path, monkeypatch, token):
+    monkeypatch.setenv("GITHUB_TOKEN", token)
     theirs = {"body": "<!-- flightpath -->\nof somebody else"}
     github.comments += [{"id": number, "user": {"login": "eve"}, **theirs} for number in range(130)]
     github.comments[0]["user"] = None  # the account is gone
     for text in ("slower", "faster"):
-        done = comment(github, tmp_path, text, token)
-        assert done.returncode == 0, done.stderr
+        assert comment(tmp_path, text) == 0
     assert [each["body"] for each in github.comments[129:]] == [theirs["body"], "<!-- flightpath -->\nfaster"]
 
 
 def test_a_long_comparison_is_cut_to_what_github_takes(github, tmp_path):
-    assert comment(github, tmp_path, "x" * 100_000).returncode == 0
+    assert comment(tmp_path, "x" * 100_000) == 0
     assert 60_000 < len(github.comments[0]["body"]) < 65_536
 
 
-def test_without_the_permission_it_says_which_is_missing(github, tmp_path):
-    done = comment(github, tmp_path, "x", token="other")
-    assert done.returncode == 0 and "403" in done.stderr and "pull-requests: write" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_without_github_it_says_so(tmp_path):
-    class Nothing:
-        server_port = 9
-
-    done = comment(Nothing, tmp_path, "x")
-    assert done.returncode == 1 and "cannot be reached" in done.stderr
+def test_without_the_permission_it_says_which_is_missing_and_without_github_that_it_is_not_there(
+    github, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("GITHUB_TOKEN", "other")
+    assert comment(tmp_path, "x") == 0
+    said = capsys.readouterr().err
+    assert "403" in said and "pull-requests: write" in said
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: (_ for _ in ()).throw(URLError("no route")))
+    assert comment(tmp_path, "x") == 1
+    assert "cannot be reached" in capsys.readouterr().err

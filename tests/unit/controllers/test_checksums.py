@@ -54,7 +54,7 @@ def test_a_wrong_checksum_stays_wrong(make):
 def test_no_input_fails_or_changes_its_length():
     chance = random.Random(5)
     whole = [left_to_the_card(make, tcp(payload=b"abc"))[0] for make in (ipv4, ipv6)]
-    for _ in range(5000):
+    for _ in range(1500):
         frame = varied(chance.choice(whole), chance)
         assert len(complete_tcp_checksum(frame)) == len(frame)
 

@@ -74,12 +74,16 @@ def test_frames_arrive_over_a_shortest_path_wherever_there_is_one(network):
                 assert not path
 
 
-@given(networks())
-def test_a_rule_sends_to_one_existing_port_never_to_all(network):
+@given(networks(), st.randoms())
+def test_a_rule_sends_to_one_existing_port_and_overwrites_no_other_whatever_the_order_of_links(network, random):
+    shuffled = Network(network.switches, network.hosts, tuple(random.sample(network.links, len(network.links))))
     for switch in network.switches:
         existing = {it.port for it in network.interfaces if it.switch == switch.name}
         existing |= {e.port for link in network.links for e in (link.a, link.b) if e.switch == switch.name}
-        for rule in forwarding_rules(network, switch):
+        rules = forwarding_rules(network, switch)
+        assert rules == forwarding_rules(shuffled, switch)
+        assert len({(rule.priority, rule.match) for rule in rules}) == len(rules)
+        for rule in rules:
             assert rule.hard_timeout_s == 0
             match rule.action:
                 case Output(port):
@@ -89,20 +93,6 @@ def test_a_rule_sends_to_one_existing_port_never_to_all(network):
                     assert not rule.match
                 case other:
                     assert other is None
-
-
-@given(networks())
-def test_no_two_rules_of_a_switch_overwrite_each_other(network):
-    for switch in network.switches:
-        rules = forwarding_rules(network, switch)
-        assert len({(rule.priority, rule.match) for rule in rules}) == len(rules)
-
-
-@given(networks(), st.randoms())
-def test_rules_do_not_depend_on_the_order_of_links(network, random):
-    shuffled = Network(network.switches, network.hosts, tuple(random.sample(network.links, len(network.links))))
-    for switch in network.switches:
-        assert forwarding_rules(network, switch) == forwarding_rules(shuffled, switch)
 
 
 @given(networks())

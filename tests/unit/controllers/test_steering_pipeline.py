@@ -221,7 +221,7 @@ def test_ended_connections_at_one_switch_take_no_memory():
 
     tracemalloc.start()
     try:
-        assert connect_and_end(0, 1000) > connect_and_end(1000, 4000) - 3000 * 10
+        assert connect_and_end(0, 1000) > connect_and_end(1000, 2500) - 1500 * 10
     finally:
         tracemalloc.stop()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.cli import COMMANDS, main
+from flightpath.cli import main
 from results.store.store import Store
 
 FLIGHTPATH = Path(sys.executable).with_name("flightpath")
@@ -29,14 +29,6 @@ def completed(line: str, **environment: str) -> list[str]:
     told = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     return told.stdout.split()
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_calls_itself_by_the_name_that_was_typed(tmp_path, name):
-    told = run(tmp_path, name, "--help")
-
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.lower().startswith(f"usage: flightpath {name}")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +71,6 @@ def test_a_stdout_that_is_closed_or_full_ends_in_no_traceback(tmp_path, where, c
         ("flightpath run mptcp_l", SCENARIO),
         (f"flightpath run {SCENARIO} --clock vir", "virtual"),
         ("flightpath results comp", "compare"),
-        ("flightpath preflight --upl", "--upload"),
-        ("flightpath congestion unl", "unload"),
     ],
 )
 def test_a_shell_completes_commands_scenarios_options_and_values(line, offered, tmp_path):

@@ -16,6 +16,7 @@ from flightpath.project import PROJECT
 PACKAGES = sorted(path.parent.name for path in PROJECT.glob("*/__init__.py"))
 NOT_SHIPPED = ("__pycache__", "build", "runs", "solutions")
 Installed = Callable[..., subprocess.CompletedProcess[str]]
+pytestmark = pytest.mark.together  # they share the wheel
 
 
 def files_of(folder: Path) -> set[str]:
@@ -104,21 +105,19 @@ def test_it_runs_from_where_it_is_installed_and_finds_its_data_files(installed):
     assert (is_checkout, algorithms) == ("False", "9")
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        ("import native; native.binary('relay')", "make -C "),
-        ("from probes.jmeter.probe import require_jmeter; require_jmeter()", "python -m probes.jmeter.install"),
-        ("from flightpath.commands import require; require('nosuch')", "flightpath doctor"),
-    ],
-)
-def test_what_a_wheel_does_not_have_is_a_sentence_with_the_command_that_gets_it(installed, call, said):
-    imports = "from flightpath.command_line import exit_code_of"
-    main = f"{imports}\ndef main():\n    {call}\nraise SystemExit(exit_code_of(main))"
-    done = installed("python", "-c", main)
-    assert done.returncode == 3
-    assert done.stderr.startswith("error: ")
-    assert said in done.stderr
+MISSING = {
+    "import native; native.binary('relay')": "make -C ",
+    "from probes.jmeter.probe import require_jmeter; require_jmeter()": "python -m probes.jmeter.install",
+    "from flightpath.commands import require; require('nosuch')": "flightpath doctor",
+}
+
+
+def test_what_a_wheel_does_not_have_is_a_sentence_with_the_command_that_gets_it(installed):
+    calls = f"from flightpath.command_line import exit_code_of\nfor call in {list(MISSING)}:\n"
+    done = installed("python", "-c", f"{calls}    assert exit_code_of(lambda: exec(call)) == 3")
+    errors = [part for part in done.stderr.split("error: ") if part]
+    assert done.returncode == 0 and len(errors) == len(MISSING), done.stderr
+    assert all(said in error for said, error in zip(MISSING.values(), errors, strict=True)), errors
     assert "make setup" not in done.stderr
 
 

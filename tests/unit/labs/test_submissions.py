@@ -141,7 +141,7 @@ def tar(file: Path, members: list[tuple[str, bytes]], kind: str) -> None:
             opened.addfile(member, io.BytesIO(content))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(st.tuples(NAMES, st.just(IDENTITY.encode()) | st.binary(max_size=99)), max_size=8),
     st.sampled_from((0, 8, 12, 14, "", "gz", "xz")),

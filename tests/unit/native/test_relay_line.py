@@ -43,11 +43,11 @@ def test_one_frame_takes_serialisation_and_delay():
 @pytest.mark.parametrize("rate", [1_000_000, 9_999_999_937, 300_000_007])
 def test_rate_is_exact_to_the_nanosecond_over_many_small_frames(rate):
     line = Line(f"rate_bps={rate},queue_bytes=100000000")
-    for _ in range(10_000):
+    for _ in range(3000):
         assert line.arrive(66, now=0)
     times = due(line, 10**12)
-    assert len(times) == 10_000 and times == sorted(times)
-    assert times[-1] == 10_000 * 66 * 8 * SECOND // rate
+    assert len(times) == 3000 and times == sorted(times)
+    assert times[-1] == 3000 * 66 * 8 * SECOND // rate
 
 
 def test_waking_late_does_not_cost_rate():
@@ -101,7 +101,7 @@ def test_a_line_whose_frames_are_all_lost_goes_on():
     assert line.stats()["drops"]["loss"] == 3 and line.next(SECOND) == NEVER
 
 
-def survivors(line, count=2000):
+def survivors(line, count=500):
     for number in range(count):
         line.send(plain_frame(100, number), now=0)
     return [mark_of(departure) for departure in line.departures(SECOND)]
@@ -122,7 +122,7 @@ def test_one_effect_does_not_change_the_chances_of_another():
 
 
 def test_bursts_have_the_length_and_the_share_of_their_chain():
-    count, enter, leave = 60_000, 0.02, 0.25
+    count, enter, leave = 30_000, 0.02, 0.25
     line = Line(f"burst_enter={enter},burst_leave={leave}")
     arrived = set(survivors(line, count))
     lost = [number not in arrived for number in range(count)]

@@ -40,7 +40,6 @@ def test_options_become_words(options, words):
         ({"loads": True}, "loads: True is no value"),
         ({"full": "yes"}, "full: 'yes' is neither True nor False"),
         ({"repeat": 0}, "repeat: 0 is less than 1"),
-        ({"repeat": -1}, "repeat: -1 is less than 1"),
         ({"repeat": "often"}, "argument --repeat: invalid int value: 'often'"),
         ({"clock": "slow"}, "argument --clock: invalid choice: 'slow'"),
         ({"only": {"protocol": "tpc"}}, "protocol has no value 'tpc'"),

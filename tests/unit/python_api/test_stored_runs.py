@@ -1,8 +1,10 @@
 """Stored runs as data frames: columns, types, units; figures, and what a notebook shows."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flightpath
@@ -10,7 +12,6 @@ from flightpath.errors import UsageError
 from python_api.frames import cells_frame, series_frame
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Metric, Series, Verdict
 from results.store.store import RunStatus, Store
-from tests.support.made_up_runs import cell
 from tests.support.stored_runs import HOSTILE, begin, cell_results, hostile_run
 
 
@@ -103,6 +104,7 @@ def test_a_run_without_cells_has_empty_frames(tmp_path):
     assert run.answer == "" and run.figures() == [] and run.verdict is Verdict.UNUSABLE
 
 
+@settings(max_examples=20)
 @given(st.lists(cell_results, max_size=4))
 def test_whatever_was_measured_has_frames(cells):
     frame, series = cells_frame(cells), series_frame(cells)
@@ -128,9 +130,10 @@ def test_what_is_not_there_is_a_usage_error(tmp_path, run):
 
 def test_figures_are_drawn_once(tmp_path):
     store = Store.open(tmp_path)
-    run_id = begin(store)
-    for order, result in enumerate((cell("tcp", 500.0), cell("mptcp", 500.0)), start=1):
-        store.record(run_id, result, order)
+    run_id = begin(store, "dtn_mss")
+    for order, mtu in enumerate((1500, 9000), start=1):
+        result = transfer("tcp", 500, 4e7)
+        store.record(run_id, replace(result, cell=Cell({"streams": 1, "mtu": mtu, "loss": "0"})), order)
     run = flightpath.load(results=tmp_path)
     drawn = run.figures()
     assert drawn and all(path.suffix == ".png" and path.with_suffix(".svg").exists() for path in drawn)

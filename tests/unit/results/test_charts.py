@@ -1,6 +1,5 @@
 """The charts of any scenario: what may not be believed is never drawn like the rest."""
 
-import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from results.figures.charts import bars, curves, looks_of
 from results.figures.drawing import draw_figures
 from results.figures.side_by_side import side_by_side
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
+from tests.support.reading_pages import words_of
 
 FAITHFUL = Certificate(Verdict.FAITHFUL)
 WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
@@ -33,8 +33,7 @@ def cells(verdict: Verdict = Verdict.FAITHFUL) -> list[CellResult]:
 
 def words(folder: Path, figure) -> str:
     svg = next(path for path in draw_figures({"figure": lambda cells: figure}, [], folder) if path.suffix == ".svg")
-    texts = (node for node in ElementTree.parse(svg).iter() if node.tag.endswith("}text"))
-    return " ".join("".join(node.itertext()).strip() for node in texts)
+    return words_of(svg)
 
 
 def test_curves_have_a_line_per_value_and_a_plot_per_panel(tmp_path):

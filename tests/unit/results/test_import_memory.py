@@ -1,5 +1,7 @@
 """How much memory an import may take: what the machine has, and what control groups of either version leave."""
 
+import zipfile
+
 import pytest
 
 from flightpath.errors import UsageError
@@ -60,4 +62,15 @@ def test_a_file_that_does_not_fit_is_not_even_read(in_group, tmp_path, monkeypat
     with pytest.raises(
         UsageError, match=r"cannot be imported: its contents would take 500 MiB of memory, and 1 MiB are"
     ):
+        read_export(file)
+
+
+def test_a_small_zip_that_would_take_all_memory_is_unpacked_and_not_parsed(in_group, tmp_path, monkeypatch):
+    in_group("0::/a\n", a=(VERSION_2, 100 * MEGABYTE, 0, 0))
+    file = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", f"[{'[],' * 10**6}[]]")
+    assert file.stat().st_size < 2**13
+    monkeypatch.setattr(files.json, "loads", lambda _: pytest.fail("it was parsed"))
+    with pytest.raises(UsageError, match=r"its contents would take 247 MiB of memory, and 100 MiB are left"):
         read_export(file)

@@ -41,11 +41,6 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store.open(tmp_path / "store")
-
-
 def begun(store: Store, host: str) -> str:
     return store.begin_run("dtn_window", {}, {"host": host}, ["python"])
 

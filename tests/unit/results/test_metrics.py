@@ -101,7 +101,7 @@ def _is_known(name: str, unit: str) -> bool:
 
 
 def test_measurements_of_probes_keep_to_it():
-    load = LoadRun(read_jtl(PROJECT / "tests" / "data" / "jmeter_errors.jtl"), 5, 0.5, 0.05, cpu_s=1.5)
+    load = LoadRun(read_jtl(PROJECT / "tests" / "data" / "jmeter_errors.jtl"), 2, 0.2, 0.05, cpu_s=1.5)
     stream = StreamRun(0, (1.0,), (2.0,), (1000,), 0.01, (1000,) * 20, ())
     columns = {field.name: (1, 2) for field in dataclasses.fields(TcpInfo)}
     flow = FlowTrace("cubic", {**columns, "time_ns": (0, 10**9)})

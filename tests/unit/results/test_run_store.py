@@ -101,7 +101,7 @@ def test_a_cell_whose_confirmation_was_lost_is_not_stored_twice(location):
     assert store.cells(run_id) == [first]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(result=cell_results)
 def test_any_cell_survives_the_file(tmp_path, result):
     store = RunStore.open(tmp_path)

@@ -30,7 +30,7 @@ def file_store(tmp_path) -> Store:
     return Store.open(tmp_path / "runs")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(result=cell_results)
 def test_a_cell_comes_back_as_it_went_in(store, result):
     run_id = begin(store)

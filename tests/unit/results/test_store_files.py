@@ -44,17 +44,17 @@ def without_a_table(database: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [scrambled, torn, holed, without_a_table])
-def test_a_damaged_database_is_named_and_moved_aside(tmp_path, damage):
+def test_a_damaged_database_is_named_and_moved_aside(tmp_path, damage, capsys):
     database = filled(tmp_path)
     damage(database)
     before = database.read_bytes()
     with pytest.raises(UsageError, match="damaged"):
         Store.open(tmp_path, create=False)
-    said: list[str] = []
-    store = Store.open(tmp_path, notify=said.append)
+    store = Store.open(tmp_path)
     (aside,) = tmp_path.glob("flightpath.damaged-*.sqlite")
     assert aside.read_bytes() == before
-    assert len(said) == 1 and str(database) in said[0] and str(aside) in said[0]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and str(database) in said and f"moved aside to {aside}" in said
     assert store.runs() == []
     store.record(begin(store), simple(), 0)
 

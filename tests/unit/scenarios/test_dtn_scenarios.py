@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from experiments import catalogue
 from experiments.claims import check_claims
 from flightpath.errors import MissingCapability
 from results.figures.drawing import draw_figures
@@ -16,17 +15,6 @@ from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
 from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
-
-SCENARIOS = [catalogue.find(name) for name in catalogue.names() if name.startswith("dtn_")]
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-@pytest.mark.parametrize("form", ["quick", "full"])
-def test_every_cell_has_a_network_and_a_transfer(scenario, form):
-    plan = plan_of(scenario, f"--{form}")
-    for cell in plan.cells():
-        assert set(scenario.topology(cell, plan).hosts()) >= {scenario.source, scenario.target}
-        assert scenario.transfer(cell, plan).iterations == 1
 
 
 def test_the_bottlenecks_are_the_paper_s_and_can_be_scaled_to_a_machine():

@@ -5,7 +5,6 @@ import pytest
 from experiments import catalogue
 from experiments.claims import check_claims
 from experiments.plan import Plan
-from results.figures.drawing import draw_figures
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 from scenarios.command.options import parser_of
 from tests.support.plans import plan_of
@@ -67,12 +66,16 @@ def test_a_plan_survives_the_store_and_each_of_its_cells_has_a_network(name, for
     assert plan.form == form and Plan.from_json(plan.as_json()) == plan
     assert len(plan.cells()) >= 8
     for cell in plan.cells():
-        assert len(scenario.topology(cell, plan).hosts()) >= 2
+        network = scenario.topology(cell, plan)
+        assert len(network.hosts()) >= 2
         assert 5 < scenario.estimate_s(cell, plan) < 300
+        if name.startswith("dtn_"):
+            assert set(network.hosts()) >= {scenario.source, scenario.target}
+            assert scenario.transfer(cell, plan).iterations == 1
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(name, tmp_path):
+def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(name):
     scenario = catalogue.find(name)
     plan = plan_of(scenario, "--full", *(["--only", "paths=equal"] if name == "subflow_steering" else []))
     unusable = Certificate(Verdict.UNUSABLE, ("because",))
@@ -82,6 +85,8 @@ def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of
         claims = check_claims(scenario.claims, cells, "full")
         assert {claim.verdict for claim in claims} == {ClaimVerdict.NOT_TESTED}
         assert len(cells) != 1 or "1 of 1 cell is unusable" in claims[0].why
-    drawn = {path.name for path in draw_figures(scenario.figures, spoilt, tmp_path)}
-    assert drawn == {f"{figure}.{suffix}" for figure in FIGURES[name].split() for suffix in ("png", "svg")}
-    assert draw_figures(scenario.figures, [], tmp_path) == []
+    figures = {figure: draw(spoilt) for figure, draw in scenario.figures.items()}
+    assert {figure for figure, drawn in figures.items() if drawn is not None} == set(FIGURES[name].split())
+    for drawn in filter(None, figures.values()):
+        drawn.draw_without_rendering()
+    assert not any(draw([]) for draw in scenario.figures.values())

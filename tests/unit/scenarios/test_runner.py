@@ -18,7 +18,7 @@ from flightpath.errors import MissingCapability, UntrustworthyResult
 from results.figures.charts import bars
 from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import CellResult, Certificate, Measurement, Metric, Verdict
-from results.store.store import RunStatus, Store
+from results.store.store import RunStatus
 from scenarios.command import runner
 from scenarios.command.options import request_from
 from tests.support.stored_runs import simple
@@ -34,12 +34,14 @@ def _goodput(cells):
     return bars(cells, "goodput", groups="load", by="load", title="Goodput", x_label="load", y_label="count")
 
 
+FIGURES = Figures(first=_fails, goodput=_goodput, nothing=lambda cells: None)
+
+
 class Experiment(Scenario):
     name = "experiment"
     summary = ""
     headlines = ("goodput",)
     axes = (Axis("load", (500,)),)
-    figures = Figures(first=_fails, goodput=_goodput, nothing=lambda cells: None)
 
     def topology(self, cell, plan):
         return Topo()
@@ -49,11 +51,6 @@ class Experiment(Scenario):
 
     def demand(self, cell, plan):
         return cell.parameters["load"]
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store.open(tmp_path)
 
 
 @pytest.fixture
@@ -219,17 +216,19 @@ def test_a_run_whose_cells_are_measured_has_ended_whatever_fails_afterwards(stor
         with pytest.raises(TypeError):
             runner._conclude(Experiment(), PLAN, store, run_id, [], facts={}, as_object=False)
     else:
+        scenario = Experiment()
+        scenario.figures = FIGURES
         (store.artifacts(run_id) / LOG).mkdir()  # so that not even the log can be written
-        assert runner._conclude(Experiment(), PLAN, store, run_id, [], facts={}, as_object=False) == 0
+        assert runner._conclude(scenario, PLAN, store, run_id, [], facts={}, as_object=False) == 0
         assert "figures cannot be kept" in capsys.readouterr().err
     assert store.run(run_id).status is RunStatus.DONE
 
 
 def test_the_log_of_failures_goes_with_them_and_a_folder_that_cannot_be_made_is_an_error(store, run_id, tmp_path):
     cells = store.cells(run_id)
-    for figures, fails in ((Experiment.figures, True), (Figures(goodput=_goodput), False)):
+    for figures, fails in ((FIGURES, True), (Figures(goodput=_goodput), False)):
         draw_figures(figures, cells, tmp_path)
         assert (tmp_path / LOG).exists() is fails
     (tmp_path / "file").touch()
     with pytest.raises(OSError):
-        draw_figures(Experiment.figures, cells, tmp_path / "file" / "figures")
+        draw_figures(FIGURES, cells, tmp_path / "file" / "figures")

@@ -1,6 +1,5 @@
 """Requests over a control socket, and their answers."""
 
-import signal
 import socket
 import subprocess
 import threading
@@ -54,42 +53,29 @@ def reply(path, process) -> dict:
 
 def test_an_answer_is_read(answering, running):
     path, requests = answering(b'{"name": "a:b"}')
-
     assert reply(path, running) == {"name": "a:b"}
     assert requests == [b"stats"]
 
 
-def test_a_refusal_is_told_of_the_subject(answering, running):
-    path, _ = answering(b'{"error": "no such key"}')
-
-    with pytest.raises(FlightpathError, match=r"^link a:b: no such key$"):
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (b'{"error": "no such key"}', FlightpathError, r"^link a:b: no such key$"),
+        (b"", MeasurementFailed, r"^the relay of link a:b does not answer: "),
+        (b"{", MeasurementFailed, r"^the relay of link a:b does not answer: "),
+        ("is killed", MeasurementFailed, r"^the relay of link a:b ended by SIGKILL: perhaps the kernel ran out of"),
+    ],
+)
+def test_a_refusal_is_told_of_the_subject_and_no_answer_of_the_program(answering, running, answer, kind, said):
+    path, _ = answering(running.kill if answer == "is killed" else answer)
+    with pytest.raises(kind, match=said):
         reply(path, running)
 
 
-@pytest.mark.parametrize("answer", [b"", b"{"])
-def test_a_broken_answer_is_none(answering, running, answer):
-    path, _ = answering(answer)
-
-    with pytest.raises(MeasurementFailed, match=r"^the relay of link a:b does not answer: "):
-        reply(path, running)
-
-
-def test_nobody_answers(tmp_path, running):
+def test_nobody_answers_and_then_the_program_has_ended(tmp_path, running):
     with pytest.raises(MeasurementFailed, match=r"does not answer: .*No such file"):
         reply(tmp_path / "control", running)
-
-
-def test_one_that_the_kernel_killed_is_told_with_what_may_be_behind_it(tmp_path, running):
-    running.send_signal(signal.SIGKILL)
+    running.kill()
     running.wait()
-    with pytest.raises(
-        MeasurementFailed, match=r"^the relay of link a:b ended by SIGKILL: perhaps the kernel ran out of memory"
-    ):
-        reply(tmp_path / "control", running)
-
-
-def test_one_that_is_killed_before_it_answers_is_told_as_killed(answering, running):
-    path, _ = answering(running.kill)
-
     with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
-        reply(path, running)
+        reply(tmp_path / "control", running)

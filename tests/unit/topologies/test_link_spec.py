@@ -69,7 +69,6 @@ def test_each_field_reads_its_own_example_and_is_in_the_help(tmp_path, monkeypat
         ("queue", {"queue": "20ms"}),
         ("queue", {"queue": "100B"}),
         ("queue", {"bandwidth": "1Mbit", "queue": "1bdp"}),
-        ("mtu", {"mtu": 100}),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(field, arguments):
@@ -82,7 +81,6 @@ def test_what_makes_no_sense_is_refused_by_name(field, arguments):
     [
         ("loss", {"loss": 1.5}),
         ("duplication", {"duplication": -0.1}),
-        ("corruption", {"corruption": 2}),
         ("jitter", {"jitter_s": 61.0}),
         ("bandwidth", {"bandwidth_bps": 0}),
         ("distribution", {"jitter_distribution": "gauss"}),

@@ -1,11 +1,27 @@
 """The commands of preflight on a store of the test's own."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from probes.preflight.__main__ import main
+from tests.support.preflight_made_up import noisy, store_daily
+
+
+@pytest.fixture(scope="session")
+def steady_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with twelve days of measurements."""
+    folder = tmp_path_factory.mktemp("steady")
+    store_daily(folder, noisy(12))
+    return folder
+
+
+@pytest.fixture
+def steady(steady_template: Path, tmp_path: Path) -> Path:
+    """The same, which a test may change."""
+    return Path(shutil.copytree(steady_template, tmp_path, dirs_exist_ok=True))
 
 
 @pytest.fixture

@@ -19,12 +19,6 @@ from tests.support.preflight_made_up import HOST, day, measurement, noisy, route
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 
 
-@pytest.fixture
-def steady(tmp_path) -> Path:
-    store_daily(tmp_path, noisy(12))
-    return tmp_path
-
-
 # --- history ---
 
 
@@ -94,10 +88,8 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
         (["predict", "nobody"], HOST),
         (["predict", HOST, "--transfer", "much"], "--transfer: cannot read 'much'"),
         (["predict", HOST, "--max-age", "old"], "old"),
-        (["plot", "nobody"], "no measurement of 'nobody' is stored"),
         (["plot", HOST, "--output", "/proc/no/figure.png"], "cannot write"),
         (["check", "nobody", "--transfer", "2TB"], "no measurement of 'nobody' is stored"),
-        (["check", HOST, "--transfer", "much"], "--transfer: cannot read 'much'"),
         (["check", HOST, "--transfer", "2TB", "--target-time", "soon"], "--target-time: cannot read 'soon'"),
         (["check", HOST, "--target-time", "3h"], "--target-time: of what?"),
         (["check", HOST, "--upload", "--transfer", "2TB"], "no upload of dtn.example"),

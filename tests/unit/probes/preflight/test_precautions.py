@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from paramiko import RSAKey
+from paramiko import ECDSAKey
 from paramiko.sftp import CMD_HANDLE, CMD_INIT, CMD_NAME, CMD_OPENDIR, CMD_READDIR, CMD_STATUS, CMD_VERSION
 
 from probes.preflight.history.recording import default_folder
@@ -28,8 +28,8 @@ TARGET = Target("dtn", "me", "192.0.2.1")
 
 
 @pytest.fixture(scope="module")
-def key() -> RSAKey:
-    return RSAKey.generate(2048)
+def key() -> ECDSAKey:
+    return ECDSAKey.generate()
 
 
 @pytest.mark.parametrize("kind", ["text", "list"])
@@ -41,7 +41,7 @@ def test_a_revoked_host_key_is_refused(key, tmp_path, kind):
         file = file.with_suffix(".krl")
     with pytest.raises(HostKeyRefused, match="revoked"):
         host_keys.check(TARGET, key, [], [str(file)])
-    assert not host_keys.check(TARGET, RSAKey.generate(2048), [], [str(file)])
+    assert not host_keys.check(TARGET, ECDSAKey.generate(), [], [str(file)])
 
 
 def test_without_the_file_of_revoked_keys_no_key_is_accepted(key):

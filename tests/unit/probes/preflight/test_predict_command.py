@@ -19,11 +19,11 @@ def store_recent(folder, rates_bps, **of_measurement):
 
 
 def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
-    store_recent(tmp_path, noisy(30), rtt_ms=25.0)
+    store_recent(tmp_path, noisy(15), rtt_ms=25.0)
     code, stdout, _ = ask("predict", HOST, "--transfer", "900GB", "--json")
     found = json.loads(stdout)
     goodput, transfer = found["expected"]["goodput"], found["transfer"]
-    assert (code, found["measurements"]) == (0, 30)
+    assert (code, found["measurements"]) == (0, 15)
     assert goodput["value"] == pytest.approx(900e6, rel=0.04)
     assert goodput["low"] < goodput["value"] < goodput["high"]
     assert transfer["seconds"] == pytest.approx(8000, rel=0.04)
@@ -38,9 +38,9 @@ def test_throughput_duration_and_latency_are_predicted(tmp_path, ask):
 
 
 def test_settings_choose_the_history(tmp_path, ask):
-    store_recent(tmp_path, noisy(15), spec=TransferSpec(streams=4))
-    store_recent(tmp_path, noisy(15, usual_bps=300e6))
-    store_recent(tmp_path, noisy(15, usual_bps=100e6), spec=upload())
+    store_recent(tmp_path, noisy(11), spec=TransferSpec(streams=4))
+    store_recent(tmp_path, noisy(11, usual_bps=300e6))
+    store_recent(tmp_path, noisy(11, usual_bps=100e6), spec=upload())
     expected = {
         words: json.loads(ask("predict", HOST, "--json", *words)[1])["expected"]["goodput"]["value"]
         for words in [("--streams", "4"), ("--streams", "1"), ("--upload",)]
@@ -51,14 +51,14 @@ def test_settings_choose_the_history(tmp_path, ask):
 
 
 def test_back_testing_reports_coverage_and_errors(tmp_path, ask):
-    store_daily(tmp_path, noisy(60))
+    store_daily(tmp_path, noisy(30))
     code, stdout, _ = ask("predict", HOST, "--back-test", "--json")
     tested = json.loads(stdout)["back_tests"]["goodput"]
-    assert (code, tested["count"]) == (0, 60 - needed())
+    assert (code, tested["count"]) == (0, 30 - needed())
     assert 0.78 <= tested["coverage"] <= 1
     assert 0 < tested["errors"]["prediction"] < tested["errors"]["last value"] < 0.1
     code, stdout, _ = ask("predict", HOST, "--back-test")
-    assert code == 0 and f"{tested['held']} of 50" in stdout
+    assert code == 0 and f"{tested['held']} of 20" in stdout
 
 
 @pytest.mark.parametrize("count", [1, needed() - 1])
@@ -72,7 +72,7 @@ def test_a_small_history_predicts_nothing(tmp_path, ask, count, words):
 
 def test_an_old_history_predicts_only_on_request(tmp_path, ask):
     store_recent(tmp_path, noisy(3), host="other")
-    for number, rate in enumerate(noisy(20)):
+    for number, rate in enumerate(noisy(11)):
         store_result(measurement([rate], at=day(number) - timedelta(days=3650)), tmp_path)
     code, _, stderr = ask("predict", HOST)
     assert code == 4 and "too old" in stderr and "--max-age" in stderr
@@ -80,5 +80,5 @@ def test_an_old_history_predicts_only_on_request(tmp_path, ask):
 
 
 def test_what_did_not_measure_the_path_is_left_out(tmp_path, ask):
-    store_recent(tmp_path, noisy(20), verdict=LimitedBy.CLIENT_LIMITED, reason="busy")
+    store_recent(tmp_path, noisy(2), verdict=LimitedBy.CLIENT_LIMITED, reason="busy")
     assert ask("predict", HOST)[0] == 2

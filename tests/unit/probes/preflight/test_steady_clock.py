@@ -22,7 +22,7 @@ def test_a_time_of_day_that_is_set_neither_ends_nor_prolongs_a_log_in(monkeypatc
     assert session.TRANSPORT_ERRORS  # this module gives paramiko its clock
     ours, theirs = socket.socketpair()
     server, client = paramiko.Transport(theirs), paramiko.Transport(ours)
-    server.add_server_key(paramiko.RSAKey.generate(2048))
+    server.add_server_key(paramiko.ECDSAKey.generate())
     times = itertools.count(time.time(), step_s)
     monkeypatch.setattr(time, "time", lambda: next(times))
     try:

@@ -27,11 +27,6 @@ MATTERS, EQUIVALENT, ALONE = (
 )
 
 
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store.open(tmp_path / "store")
-
-
 def verdicts(record: Record) -> dict[str, ClaimVerdict]:
     return {claim.claim: claim.verdict for claim in record.claims}
 
@@ -101,7 +96,10 @@ def test_what_is_no_record_is_refused(tmp_path, text):
 
 def test_the_record_can_be_read_and_its_page_has_every_claim_with_its_values_and_its_verdict(store):
     stored_run(store)
-    record, page, _ = written(store)
+    images = store.folder / writing.NAME
+    images.mkdir()
+    (images / "old.png").touch()
+    record, page, html = written(store)
     evidence = newest_evidence([SMALL], store)
     assert record == record_of(evidence, measured_figures(papers(), evidence)) and record.figures
     (row,) = [line for line in page.splitlines() if line.startswith(f"| {MATTERS} |")]
@@ -113,15 +111,11 @@ def test_the_record_can_be_read_and_its_page_has_every_claim_with_its_values_and
     assert f"- {EQUIVALENT}: " in page.partition("### What is not tested here")[2]
     for address in re.findall(r"\]\(([^)#]+)", page):
         assert (store.folder / address).exists(), address
-
-
-def test_images_of_an_earlier_page_are_removed(store):
-    stored_run(store)
-    images = store.folder / writing.NAME
-    images.mkdir()
-    (images / "old.png").touch()
-    written(store)
     assert [path.name for path in images.iterdir()] == ["dtn_mss-fig_mss.png"]
+    ids = re.findall(r'\bid="([^"]*)"', html)
+    assert html.count("<svg") == 1 and MATTERS in html
+    assert len(ids) == len(set(ids)) > 5
+    assert {*re.findall(r'\b(?:href|src)="([^"]*)"', html)} <= {f"#{each}" for each in ids}, "it needs no other file"
 
 
 def test_what_was_measured_again_is_replaced_in_a_record_and_the_rest_is_kept(store, tmp_path):
@@ -162,16 +156,6 @@ def test_what_is_missing_is_named(store):
     absent = Part("dtn_buffers", "netpreflight", "", cell_s=1)
     for page in written(store, [SMALL, absent])[1:]:
         assert "Not, or not completely, in this record: dtn_buffers, dtn_mss (5 of 12 cells)." in page
-
-
-def test_the_html_page_needs_no_other_file(store):
-    for part in (SMALL, CHEAPEST):
-        stored_run(store, part)
-    _, _, page = written(store, [SMALL, CHEAPEST])
-    ids = re.findall(r'\bid="([^"]*)"', page)
-    assert page.count("<svg") == 2 and MATTERS in page
-    assert len(ids) == len(set(ids)) > 5
-    assert {*re.findall(r'\b(?:href|src)="([^"]*)"', page)} <= {f"#{each}" for each in ids}
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,6 @@ from scenarios.reproduction.record import read
 BUDGET_S = 7200.0
 BY_NAME = {part.name: part for part in PARTS}
 OF_FULL_SIZE = {part.name: part for part in FULL_SIZE}
-POINTS = [
-    pytest.param(figure.part, point, id=f"{paper.name}: {value.what}"[:70])
-    for paper in papers()
-    for figure in paper.figures
-    for value in figure.values
-    for point in (value.where, value.against)
-    if point is not None
-]
 
 
 def test_all_parts_take_two_hours_at_most():
@@ -95,14 +87,13 @@ def test_an_estimate_is_that_of_the_missing_processors():
     assert part.estimate_s(jobs=4) == 10 * 24 / 4
 
 
-@pytest.mark.parametrize(("name", "point"), POINTS)
-def test_what_a_paper_states_is_measured_by_the_part_that_it_names(name, point):
-    assert any(point.items() <= dict(cell.parameters).items() for cell in BY_NAME[name].plan().cells())
-
-
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
-def test_a_paper_names_figures_and_metrics_that_are_there(paper):
+def test_a_paper_names_figures_metrics_and_points_that_its_parts_measure(paper):
     for figure in paper.figures:
-        assert set(figure.ours) <= set(BY_NAME[figure.part].scenario.figures)
+        part = BY_NAME[figure.part]
+        assert set(figure.ours) <= set(part.scenario.figures)
         assert all(metric_kind(value.metric or figure.metric) for value in figure.values)
-        assert BY_NAME[figure.part].paper == paper.name
+        assert part.paper == paper.name
+        measured = [cell.parameters.items() for cell in part.plan().cells()]
+        for point in (point for value in figure.values for point in (value.where, value.against) if point is not None):
+            assert any(point.items() <= parameters for parameters in measured), (figure, point)

@@ -9,7 +9,6 @@ from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.identity import identity
 from results.records import RunStatus
-from results.store.store import Store
 from scenarios.reproduction import provenance, writing
 from scenarios.reproduction.__main__ import main
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
@@ -17,11 +16,6 @@ from scenarios.reproduction.parts import Part
 from scenarios.reproduction.progress import Next, State, is_same_program, state_of
 from scenarios.reproduction.record import MeasuredPart, read
 from tests.support.reproduction_runs import HERE, SMALL, stored_run
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store.open(tmp_path / "store")
 
 
 def test_nothing_is_known_without_a_store_and_a_run_that_is_done_is_complete(store):
