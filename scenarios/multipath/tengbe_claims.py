@@ -158,7 +158,7 @@ def _predictions() -> Iterable[ClaimCheck]:
             (f"{sentence}: by how much", f"{stated} ± {within:.2g}", about(percent, within)),
         ):
             yield claim(words, expected, of_model(partial(_modelled_shares, paths=paths)), wanted, form="{:.1f} %")
-    before, after = (_cells((PLAIN_IPV6, paths)) for paths in TITLES)
+    before, after = (_cells((PLAIN_IPV6, paths)) for paths in (1, 2))
     yield claim(
         f"{PREDICTED}: {_NO_MORE_TIME}",
         _NO_MORE_TIME_VALUES,
