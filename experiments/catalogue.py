@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ def load(file: Path) -> Scenario:
     if spec is None or spec.loader is None or not file.is_file():
         raise UsageError(f"{file} is no scenario", "one is defined in a file that ends in .toml or .py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # the virtual-time kernel is told the file of the class
     spec.loader.exec_module(module)
     return class_defined_in(module, Scenario)()
 

@@ -92,6 +92,9 @@ METRICS = (
     MetricKind("cpu_links", "%", "link emulators, in per cent of a core", Better.LOWER, of_machine=True),
     MetricKind("cpu_total", "%", "sender, receiver and links, in per cent of a core", Better.LOWER, of_machine=True),
     MetricKind("cpu_per_gbps", "%", "the same per Gbit/s", Better.LOWER, of_machine=True),
+    MetricKind(
+        "modelled_cpu_*", "%", "sender's or receiver's end of the tunnel in the model of a processor, of a core"
+    ),
     MetricKind("cpu_*", "%", "a program, in per cent of a core", Better.LOWER, of_machine=True),
     MetricKind("cpu_jmeter", "s", "processor time of JMeter", Better.LOWER, of_machine=True),
     MetricKind("cpu_nginx", "s", "processor time of the web server", Better.LOWER, of_machine=True),

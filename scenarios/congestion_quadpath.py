@@ -25,6 +25,7 @@ from scenarios.multipath.multipath import (
     TUNNELS,
     Configuration,
     MultipathScenario,
+    service_time_setting,
     transfer_settings,
     udp_setting,
 )
@@ -130,7 +131,12 @@ class CongestionQuadpath(MultipathScenario):
         Axis("congestion_control", PAPERS, (*PAPERS, *LATER), option="--algorithms", help="congestion controls"),
         Axis("paths", (PATHS,), option="--paths", help=f"numbers of paths, up to {PATHS}", read=_number_of_paths),
     )
-    options = (link_setting(LINK, "each path"), *transfer_settings((3, 10), (40, 1000)), udp_setting((1, 10)))
+    options = (
+        link_setting(LINK, "each path"),
+        *transfer_settings((3, 10), (40, 1000)),
+        udp_setting((1, 10)),
+        service_time_setting(),
+    )
     figures = Figures(
         **{name: _with_most_paths(draw) for name, draw in _OF_ALL_PATHS.items()},
         **{f"paths_{name}": _by_paths(draw) for name, draw in _OF_EACH_NUMBER.items()},

@@ -76,6 +76,15 @@ static size_t segment_of(struct msghdr *header)
     return 0;
 }
 
+/* Serves the datagrams of a message. Returns the time when that is done. */
+static uint64_t serve(struct service *service, size_t length, size_t segment, uint64_t now)
+{
+    if (service->packet_ns == 0)
+        return now;
+    service_spend(service, segment == 0 ? 1 : (length + segment - 1) / segment);
+    return service->free_ns;
+}
+
 /* A datagram did not fit: the path's MTU has grown, or the peer's is larger than ours. */
 static void enlarge_buffers(struct downlink *downlink)
 {
@@ -87,12 +96,13 @@ static void enlarge_buffers(struct downlink *downlink)
     }
 }
 
-static void receive(struct downlink *downlink, int path, uint64_t now)
+/* Returns the time, which has passed if packets have a service time. */
+static uint64_t receive(struct downlink *downlink, int path, uint64_t now)
 {
     struct tunnel *tunnel = downlink->tunnel;
     bool is_cut = false;
     if (!prepare_buffers(downlink, now))
-        return;
+        return now;
     int got = recvmmsg(tunnel->sockets[path].fd, downlink->messages, downlink->batch, MSG_DONTWAIT, NULL);
     for (int i = 0; i < got; i++) {
         struct msghdr *header = &downlink->messages[i].msg_hdr;
@@ -104,10 +114,13 @@ static void receive(struct downlink *downlink, int path, uint64_t now)
             buffers_release(&tunnel->receiver.buffers, buffer);
             continue;
         }
-        receiver_take(&tunnel->receiver, path, buffer, downlink->messages[i].msg_len, segment_of(header), now);
+        size_t length = downlink->messages[i].msg_len, segment = segment_of(header);
+        now = serve(&tunnel->receiving, length, segment, now);
+        receiver_take(&tunnel->receiver, path, buffer, length, segment, now);
     }
     if (is_cut && !downlink->large)
         enlarge_buffers(downlink);
+    return now;
 }
 
 static void follow_path(struct downlink *downlink, int path, uint64_t now)
@@ -148,15 +161,21 @@ void *downlink_run(void *context)
     downlink.epoch = UINT64_MAX;
     downlink.large = tunnel->sender.segmentation || tunnel->mtu > BUFFERS_SMALL_BYTES - 128;
     downlink.batch = tunnel->sender.segmentation ? SUPER_BATCH : PLAIN_BATCH;
+    if (tunnel->configuration->service_ns > 0)
+        downlink.batch = 1; /* others stay in the socket's buffer until they are served */
+    service_begin(&tunnel->receiving, tunnel->configuration->service_ns);
     for (int i = 0; i < count; i++)
         polled[i] = (struct pollfd){.fd = tunnel->sockets[i].fd, .events = POLLIN};
     for (uint64_t now = clock_now();;) {
+        bool waits = tunnel->receiving.packet_ns > 0 && poll(polled, (nfds_t)count, 0) == 0;
         clock_poll(polled, (nfds_t)count, now, receiver_due(&tunnel->receiver, now));
         now = clock_now();
+        if (waits)
+            service_waited(&tunnel->receiving, now);
         follow_changes(&downlink, now);
         for (int i = 0; i < count; i++)
             if (polled[i].revents != 0)
-                receive(&downlink, i, now);
+                now = receive(&downlink, i, now);
         receiver_flush(&tunnel->receiver, now);
     }
     return NULL;

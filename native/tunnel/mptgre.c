@@ -34,6 +34,8 @@ static const char help[] =
     "  mtu = 1464                 # upper limit; by default the MTU follows the paths'\n"
     "  clamp_mss = true           # lower the segment size that passing TCP connections announce to what fits\n"
     "  offloads = true            # false: one packet per system call\n"
+    "  service_time_us = 0        # model of a slow processor, for virtual time: each packet keeps the thread that\n"
+    "                             # sends or receives it busy for so long (docs/tunnel.md)\n"
     "  [scheduling]\n"
     "  scheduler = wrr            # wrr (by weight), rtt (first to arrive), redundant (on every path), flowhash\n"
     "  run = 0                    # wrr: packets in a row on a path; 0: by the rate\n"

@@ -133,6 +133,9 @@ static void append_stats(char *out, size_t size, const struct tunnel *tunnel)
     append_reordering(out, size, tunnel);
     text_append(out, size, "\"cpu_ns\":{");
     APPEND(out, size, {"uplink", clock_of_thread(tunnel->uplink)}, {"downlink", clock_of_thread(tunnel->downlink)});
+    text_append(out, size, "},\"service_ns\":{");
+    APPEND(out, size, {"uplink", counter_read(&tunnel->sending.spent_ns)},
+           {"downlink", counter_read(&tunnel->receiving.spent_ns)});
     text_append(out, size, "},\"paths\":[");
     for (int i = 0; i < tunnel->configuration->path_count; i++)
         append_path(out, size, tunnel, i);

@@ -15,6 +15,7 @@
  *   reordering         held, held_peak: packets that wait now, and the most that have; given_up: numbers that did not
  *                      arrive in time; margin_ns: the wait for a packet after each path has brought a later one
  *   cpu_ns             of the two threads
+ *   service_ns         what packets have taken them if there is a service time (service.h)
  * For each path:
  *   state, backup      up, down or disabled; whether it is used only while no other is up
  *   weight, share      as set; part of the sum of all paths that are up, after adaptation

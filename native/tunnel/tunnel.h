@@ -19,6 +19,7 @@
 #include "tunnel/peer/peer.h"
 #include "tunnel/data/receiver.h"
 #include "tunnel/data/sender.h"
+#include "tunnel/service.h"
 
 /* The TUN device, the interface that applications use. */
 struct tun {
@@ -50,6 +51,7 @@ struct tunnel {
     struct receiver receiver;
     struct tunnel_counters counters;
     pthread_t uplink, downlink;
+    struct service sending, receiving; /* of these two threads */
     atomic_bool ended; /* the device was deleted */
 
     pthread_mutex_t lock; /* protects all that follows */

@@ -94,7 +94,7 @@ static void flush(struct uplink *uplink)
     uplink->used = 0;
 }
 
-/* Reads one packet. Returns false if there is none. */
+/* Reads one packet, and serves it. Returns false if there is none. */
 static bool read_packet(struct uplink *uplink)
 {
     struct tunnel *tunnel = uplink->tunnel;
@@ -108,11 +108,13 @@ static bool read_packet(struct uplink *uplink)
         return false;
     }
     uint32_t length = (uint32_t)got - sizeof vnet;
+    uint64_t before = counter_read(&tunnel->sender.stats.packets);
     if (!sender_take(&tunnel->sender, &vnet, ip, length)) {
         sender_flush(&tunnel->sender); /* send the packets before it */
         sender_take(&tunnel->sender, &vnet, ip, length);
     }
     uplink->used += (SENDER_HEADROOM + length + 63) / 64 * 64;
+    service_spend(&tunnel->sending, counter_read(&tunnel->sender.stats.packets) - before);
     return true;
 }
 
@@ -120,15 +122,21 @@ void *uplink_run(void *context)
 {
     static struct uplink uplink;
     struct tunnel *tunnel = uplink.tunnel = context;
+    /* A packet that was served leaves, and does not wait until others were. */
+    const uint32_t batch_bytes = tunnel->configuration->service_ns > 0 ? 1 : BATCH_BYTES;
     uplink.epoch = UINT64_MAX;
     tunnel->sender.output = (struct sender_output){.send = send_all, .context = tunnel};
+    service_begin(&tunnel->sending, tunnel->configuration->service_ns);
     for (;;) {
         follow_changes(&uplink);
         bool more = read_packet(&uplink);
-        if (uplink.used >= BATCH_BYTES || (!more && uplink.used > 0))
+        if (uplink.used >= batch_bytes || (!more && uplink.used > 0))
             flush(&uplink);
-        else if (!more)
+        else if (!more) {
             poll(&(struct pollfd){.fd = tunnel->tun.fd, .events = POLLIN}, 1, -1);
+            if (tunnel->sending.packet_ns > 0)
+                service_waited(&tunnel->sending, clock_now());
+        }
     }
     return NULL;
 }

@@ -13,6 +13,7 @@ from mininet.topo import Topo
 from experiments.parameters import PlanRequest, Setting, at_least
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
+from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.records import Cell, Measurement, Metric, Series
@@ -44,6 +45,10 @@ _UDP_HEADER_BYTES = 8
 _UDP_LOAD = 0.9
 """Fraction of the paths' capacity at which UDP is sent: it does not slow down by itself."""
 
+_SERVICE_TIME = "service_time_us"
+_MAX_SERVICE_TIME_US = 10_000
+"""Limit of `native/tunnel`."""
+
 
 def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None = None) -> list[Setting]:
     """Returns the options `--seconds` and, where files are downloaded, `--size`, for the quick and the full form."""
@@ -58,6 +63,18 @@ def udp_setting(seconds: tuple[int, int]) -> Setting:
     """Returns the option `--udp`, for the quick and the full form."""
     what = "duration of UDP through a tunnel in s; 0: none"
     return Setting("--udp", what, *seconds, "udp_s", metavar="SECONDS", read=at_least("--udp", 0))
+
+
+def service_time_setting() -> Setting:
+    """Returns the option `--service-time`, the model of the processors that run a tunnel."""
+
+    def checked(value: float) -> float:
+        if not 0 <= value <= _MAX_SERVICE_TIME_US:
+            raise UsageError(f"--service-time: {value:g} is not a time from 0 to {_MAX_SERVICE_TIME_US} us")
+        return value
+
+    what = "model of the tunnel's processors, in virtual time: each packet keeps a thread busy for so many us; 0: none"
+    return Setting("--service-time", what, 0.0, name=_SERVICE_TIME, metavar="US", read=checked)
 
 
 @dataclass(frozen=True)
@@ -99,7 +116,7 @@ class MultipathScenario(Scenario):
     """h1 and h2 with a link per path, and one connection over them: iperf3 from h1, then a download by FTP to it.
 
     Plans have the settings `seconds` (of iperf3), `size_mb` (of the file; 0 for no download) and `udp_s` (of UDP, where
-    a cell has a tunnel; 0 for none).
+    a cell has a tunnel; 0 for none), and may have `service_time_us` (of a packet in the tunnel).
     """
 
     headlines: tuple[str, ...] = (
@@ -146,7 +163,8 @@ class MultipathScenario(Scenario):
             return {}
         used = rates[0] / sum(rates) if self.configuration(cell).kind == "baseline" else 1.0
         tcp_bps, udp_bps = (self.payload_limit_bps(cell, plan, size) for size in (_TCP_BYTES, _UDP_HEADER_BYTES))
-        return {"goodput": used * tcp_bps, "ftp_goodput": used * tcp_bps, "udp_goodput": udp_bps}
+        goodputs = {"goodput": used * tcp_bps, "ftp_goodput": used * tcp_bps, "udp_goodput": udp_bps}
+        return {**goodputs, "ftp_carried": used * sum(rates)}  # of a download only the links know the course
 
     def share_of_sum(self, measured: Measurement, run: RunningCell) -> Metric:
         """Returns the goodput as a share of `payload_limit_bps`."""
@@ -154,7 +172,19 @@ class MultipathScenario(Scenario):
 
     @override
     def settings(self, request: PlanRequest) -> dict[str, Any]:
-        return {"size_mb": 0, "udp_s": 0, **super().settings(request)}
+        settings = {"size_mb": 0, "udp_s": 0, **super().settings(request)}
+        if not settings.get(_SERVICE_TIME):  # as in plans that were stored before there was a model
+            settings.pop(_SERVICE_TIME, None)
+        return settings
+
+    @override
+    def require(self, plan: Plan) -> None:
+        if _SERVICE_TIME in plan.settings and plan.clock is not Clock.VIRTUAL:
+            raise UsageError(
+                "--service-time: on the real clock packets take the time that this machine's own processors need",
+                "measure it in virtual time: --clock virtual",
+            )
+        super().require(plan)
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
@@ -184,7 +214,8 @@ class MultipathScenario(Scenario):
     def load(self, run: RunningCell) -> Measurement:
         configuration, settings = self.configuration(run.cell), run.plan.settings
         ends = run.testbed.host(CLIENT), run.testbed.host(SERVER)
-        with Tunnel(*ends, self.tunnel(run.cell)) if configuration.kind == "tun" else nullcontext() as tunnel:
+        spec = replace(self.tunnel(run.cell), service_time_s=1e-6 * settings.get(_SERVICE_TIME, 0))
+        with Tunnel(*ends, spec) if configuration.kind == "tun" else nullcontext() as tunnel:
             transfers = Transfers(
                 run.testbed, run.watch, run.folder, tunnel, family=configuration.family, kind=configuration.kind
             )

@@ -31,6 +31,7 @@ from experiments.judging import (
     sample,
 )
 from results.statistics.estimates import Estimate, relative_deviation
+from scenarios.multipath.model_claims import PREDICTED, of_model
 from scenarios.multipath.multipath import BASELINE, MPTCPS, TUNNELS
 from scenarios.multipath.processor_claims import processor_claims
 from scenarios.multipath.quadpath_cases import ALL_BUT_VEGAS, PAPERS, PATHS, against_each, cells_of
@@ -68,6 +69,7 @@ def quadpath_claims() -> tuple[ClaimCheck, ...]:
             f"less than {DEVIATION_PERCENT:g} %, with every algorithm in every configuration, by iperf3 and FTP",
             _deviation,
         ),
+        *_predictions(),
     )
 
 
@@ -179,6 +181,31 @@ def _datagrams() -> Iterable[ClaimCheck]:
         partial(_rates, configurations=TUNNELS, algorithms=("cubic",), metric="udp_lost", scale=1),
         Range(most=UDP_LOST_PERCENT),
         form="{:.2f} %",
+    )
+
+
+def _predictions() -> Iterable[ClaimCheck]:
+    """Yields what the model of a processor says of Vegas in a tunnel that works as the paper's did."""
+    vegas, cubic = (cells_of(PLAIN, name) for name in ("vegas", "cubic"))
+    yield claim(
+        f"{PREDICTED}: iperf3, MPT-GRE: Vegas is slower than cubic",
+        "slower",
+        of_model(lambda evidence: {"": change(evidence, "goodput", cubic, vegas)}),
+        LESS,
+    )
+    yield claim(
+        f"{PREDICTED}: iperf3: Vegas in the tunnel stays at about one path",
+        f"{VEGAS_MBPS:g} ± {VEGAS_WITHIN_MBPS:g} Mbit/s",
+        of_model(partial(_rates, configurations=(PLAIN,), algorithms=("vegas",))),
+        _ABOUT_ONE_PATH,
+        form="{:.0f} Mbit/s",
+    )
+    yield from direction_and_size(
+        f"{PREDICTED}: FTP with Vegas: MPT-GRE is faster than one path",
+        of_model(lambda evidence: {"": change(evidence, "ftp_goodput", cells_of(BASELINE, "vegas"), vegas)}),
+        10.0,
+        ABOUT_PERCENT,
+        stated="only about ten per cent",
     )
 
 

@@ -36,7 +36,8 @@ class Transfers:
     Besides its goodput each has its processor time in % of a core: `cpu_sender` and `cpu_receiver` (a host's program
     and its end of the tunnel, with the kernel's work in their calls), `cpu_tunnel` (both ends), `cpu_links` (the
     emulator, whose threads also do the work of the hosts' kernels for packets that arrive), `cpu_total` (sender,
-    receiver and links) and `cpu_per_gbps` (the total per Gb/s of goodput).
+    receiver and links) and `cpu_per_gbps` (the total per Gb/s of goodput). If the tunnel has a service time, its ends
+    have `modelled_cpu_sender` and `modelled_cpu_receiver`: the time that packets took them, of both threads together.
 
     The testbed is a MultipathPair; kind (`tun`, `mptcp` or `baseline`) and family (IP version) are the connections'.
     """
@@ -135,6 +136,10 @@ class Transfers:
         """Returns the seconds so far, from exact clocks: the machine's idle time is in ticks, which miss bursts."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         tunnel, links = self._tunnel, self._link_counters()
+        modelled = {}
+        if tunnel is not None and tunnel.spec.service_time_s:
+            ends = {"modelled_probe": self._client, "modelled_service": self._server}
+            modelled = {name: tunnel.service_seconds(host) for name, host in ends.items()}
         return {
             "time": time.monotonic(),
             "links": sum((way.get("cpu_ns") or 0) / 1e9 for link in links for way in link.values()),
@@ -142,6 +147,7 @@ class Transfers:
             "tunnel_server": tunnel.cpu_seconds(self._server) if tunnel else 0.0,
             "service": service.cpu_seconds(),
             "probe": children.ru_utime + children.ru_stime,
+            **modelled,
         }
 
     def _link_counters(self) -> list[Mapping[str, Any]]:
@@ -174,8 +180,13 @@ def _costs(used: Mapping[str, float], bits: float, *, sender: str, receiver: str
     }
     total = sum(seconds.values())
     of_time = {**seconds, "cpu_tunnel": sum(tunnel_of.values()), "cpu_total": total}
+    modelled = {
+        f"modelled_cpu_{end}": used[f"modelled_{program}"]
+        for end, program in (("sender", sender), ("receiver", receiver))
+        if f"modelled_{program}" in used
+    }
     return {
-        **{name: Metric(100 * spent / used["time"], "%") for name, spent in of_time.items()},
+        **{name: Metric(100 * spent / used["time"], "%") for name, spent in {**of_time, **modelled}.items()},
         "cpu_per_gbps": Metric(100 * total / (bits / 1e9), "%"),
     }
 

@@ -12,6 +12,7 @@ from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from scenarios.command import runner
 from scenarios.command.options import request_from
+from scenarios.multipath.model_claims import SERVICE_TIME_US
 
 CORES = 2
 """Number of cores that the estimates assume by default."""
@@ -80,6 +81,9 @@ _ADJUSTED = "--receive-buffer auto,64KiB,4MB"
 _SEVEN = "cubic,reno,illinois,scalable,veno,highspeed,vegas"
 _MPTCPS, _TUNNELS = "mptcp4,mptcp6", "tun4_path4,tun4_path6,tun6_path4,tun6_path6"
 _QUADPATH = "congestion-control-quadpath", "congestion_quadpath"
+_MODEL = f"--service-time {SERVICE_TIME_US:g}"
+_TEN_TIMES_SLOWER = f"--link 1Gbit,0ms,1000p --service-time {10 * SERVICE_TIME_US:g}"
+_MODELLED_10GBE = "--configurations baseline4,tun4_path6_plain,tun6_path6_plain,mptcp4"
 
 
 def _quadpath(suffix: str, configurations: str, algorithms: str, options: str, *, full: str = "", **more: Any) -> Part:
@@ -116,6 +120,16 @@ _ALL = (
         scenario_name="mptcp_load",
     ),
     Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 5", clock=Clock.REAL, full="--full"),
+    # Paths and processors of a tenth: the same experiment with all times ten times as long, and a tenth of the packets.
+    Part(
+        "multipath_10gbe_model",
+        "mptgre-vs-mptcp-10gbe",
+        f"{_TEN_TIMES_SLOWER} {_MODELLED_10GBE} --seconds 1 --size 10 --repeat 3",
+        cell_s=25,
+        full=f"--full {_MODEL} {_MODELLED_10GBE} --size 1000 --repeat 10",
+        full_cell_s=1000,
+        scenario_name="multipath_10gbe",
+    ),
     _quadpath(
         "",
         f"baseline4,{_TUNNELS},{_MPTCPS}",
@@ -158,6 +172,15 @@ _ALL = (
         "--paths 1,2,3,4 --size 0 --udp 0 --repeat 3",
         clock=Clock.REAL,
         full="--paths 1,2,3,4 --size 0 --udp 0",
+    ),
+    _quadpath(
+        "_model",
+        "baseline4,tun4_path4_plain",
+        "cubic,vegas",
+        f"{_MODEL} --seconds 3 --udp 0 --repeat 3",
+        cell_s=18,
+        full=f"{_MODEL} --udp 0 --repeat 10",
+        full_cell_s=115,
     ),
     Part(
         "vegas_thresholds",

@@ -47,4 +47,9 @@ def other_claims(record: Record, parts: Sequence[Part]) -> list[str]:
 
 def stale(parts: Sequence[MeasuredPart], project: Path = PROJECT) -> list[str]:
     """Returns the names of parts whose measuring code has changed since, or that an unknown program measured."""
-    return [part.name for part in parts if not is_same_program({"commit": part.commit}, project)]
+
+    def is_same(part: MeasuredPart) -> bool:
+        scenario = part.command.split()[2]  # flightpath run NAME …
+        return is_same_program({"commit": part.commit}, scenario, project)
+
+    return [part.name for part in parts if not is_same(part)]

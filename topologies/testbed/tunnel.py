@@ -44,6 +44,8 @@ class TunnelSpec:
         keepalives: send authenticated messages that show which paths are up; otherwise all paths count as up.
         interval_s, dead_s: time between keepalives, and the silence after which a path is down.
         offloads: use GSO packets; otherwise each system call handles one packet.
+        service_time_s: model of a slow processor, for virtual time: each packet keeps the thread that sends or receives
+            it busy for so long, at both ends; 0 for none.
         mtu_bytes: upper limit of the interface's MTU; None derives it from the paths only.
         port: UDP port at both ends.
     """
@@ -61,6 +63,7 @@ class TunnelSpec:
     interval_s: float = 0.1
     dead_s: float = 0.5
     offloads: bool = True
+    service_time_s: float = 0.0
     mtu_bytes: int | None = None
     port: int = 4754
 
@@ -157,6 +160,10 @@ class Tunnel:
         """Returns the CPU time used by a host's end, including its system calls."""
         return sum(self.stats(host)["cpu_ns"].values()) / 1e9
 
+    def service_seconds(self, host: MultihomedHost) -> float:
+        """Returns the service time that packets have taken at a host's end; 0 if they have none."""
+        return sum(self.stats(host)["service_ns"].values()) / 1e9
+
     def check(self) -> None:
         for end in self._ends:
             native_program.check(end.process, f"the tunnel {self.device} of {end.host.name}")
@@ -196,6 +203,7 @@ class Tunnel:
                 port=spec.port,
                 offloads=spec.offloads,
                 **({"mtu": spec.mtu_bytes} if spec.mtu_bytes else {}),
+                **({"service_time_us": 1e6 * spec.service_time_s} if spec.service_time_s else {}),
             ),
             _section("scheduling", scheduler=spec.scheduler, run=spec.run, weights=spec.weights),
             _section(

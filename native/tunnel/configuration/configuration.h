@@ -55,6 +55,7 @@ struct configuration {
     uint32_t port;
     uint32_t mtu; /* upper limit; 0 for none but the paths' own */
     bool clamp, offloads;
+    uint64_t service_ns; /* time that each packet takes a thread (service.h); 0 for none but its own */
     char control[CONFIGURATION_PATH_BYTES], key_file[CONFIGURATION_PATH_BYTES];
     struct keepalive_key key;
 

@@ -10,6 +10,7 @@
 #include "common/text.h"
 #include "tunnel/configuration/configuration.h"
 
+#define NS_PER_US (NS_PER_MS / 1000)
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 const char *const configuration_schedulers[] = {"wrr", "rtt", "redundant", "flowhash", NULL};
@@ -18,7 +19,7 @@ const char *const configuration_reordering[] = {"off", "fixed", "adaptive", NULL
 
 const char *const settings_sections[SECTIONS] = {"tunnel", "scheduling", "reordering", "keepalive", "path"};
 
-enum kind { WHOLE, NUMBER, MILLISECONDS, SWITCH, CHOICE, TEXT, DEVICE, NAME, ADDRESS, ADDRESSES };
+enum kind { WHOLE, NUMBER, MILLISECONDS, MICROSECONDS, SWITCH, CHOICE, TEXT, DEVICE, NAME, ADDRESS, ADDRESSES };
 
 struct setting {
     enum section section;
@@ -42,6 +43,7 @@ static const struct setting settings[] = {
     SETTING(TUNNEL, "mtu", WHOLE, mtu, .low = 576, .high = 65535),
     SETTING(TUNNEL, "clamp_mss", SWITCH, clamp),
     SETTING(TUNNEL, "offloads", SWITCH, offloads),
+    SETTING(TUNNEL, "service_time_us", MICROSECONDS, service_ns, .low = 0, .high = 10000),
     SETTING(TUNNEL, "control", TEXT, control, .high = sizeof((struct sockaddr_un){0}).sun_path - 1),
     SETTING(TUNNEL, "key_file", TEXT, key_file, .high = CONFIGURATION_PATH_BYTES - 1),
     SETTING(SCHEDULING, "scheduler", CHOICE, scheduler, .words = configuration_schedulers),
@@ -75,12 +77,12 @@ static bool read_whole(const struct setting *setting, const struct reading *read
     return true;
 }
 
-static bool read_milliseconds(const struct setting *setting, const struct reading *reading, uint64_t *out_ns)
+static bool read_time(const struct setting *setting, const struct reading *reading, uint64_t unit_ns, uint64_t *out_ns)
 {
-    double ms;
-    if (!text_read_number(reading, setting->low, setting->high, &ms))
+    double units;
+    if (!text_read_number(reading, setting->low, setting->high, &units))
         return false;
-    *out_ns = (uint64_t)llround(ms * (double)NS_PER_MS);
+    *out_ns = (uint64_t)llround(units * (double)unit_ns);
     return true;
 }
 
@@ -167,7 +169,8 @@ bool settings_apply(int number, const struct reading *reading, void *object)
     switch (setting->kind) {
     case WHOLE: return read_whole(setting, reading, member);
     case NUMBER: return text_read_number(reading, setting->low, setting->high, member);
-    case MILLISECONDS: return read_milliseconds(setting, reading, member);
+    case MILLISECONDS: return read_time(setting, reading, NS_PER_MS, member);
+    case MICROSECONDS: return read_time(setting, reading, NS_PER_US, member);
     case SWITCH: return text_read_switch(reading, member);
     case CHOICE: return text_read_choice(reading, setting->words, member);
     case TEXT: return read_text(setting, reading, member);

@@ -82,6 +82,22 @@ def test_lost_packets_hold_up_nobody_for_long_and_redundancy_saves_them():
             assert came > 3970 and (twice, disorder) == (0, 0)
 
 
+@pytest.mark.parametrize("offloads", [True, False], ids=["offloads", "packet by packet"])
+def test_a_service_time_delays_each_packet_limits_the_rate_and_fills_the_queue_before_it(offloads):
+    service_s = 100e-6
+    with net(FAST, FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=offloads, service_time_s=service_s)) as tunnel:
+        output = ping(it.h1, tunnel.address(it.h2), "-c", "5", "-i", "0.05")
+        least_ms = float(output.partition("rtt min/avg/max/mdev = ")[2].partition("/")[0])
+        assert least_ms == pytest.approx(2 * 0.5 + 4 * 0.1, abs=0.02), "two threads each way"
+        seconds = it.transfer(tunnel, 2 * MEGABYTE)
+        stats = tunnel.stats(it.h1)
+        assert 0.9 * seconds < service_s * stats["in_packets"] < seconds + 0.01
+        assert stats["service_ns"]["uplink"] == 1e9 * service_s * stats["in_packets"]
+        came, twice, _, _ = it.datagrams(tunnel, 4000, per_second=2 / service_s)
+        assert 2000 < came < 2700 and twice == 0, "half of them, and what waited in the device's queue"
+        assert tunnel.service_seconds(it.h2) > 2000 * service_s
+
+
 def test_forged_and_malformed_datagrams_change_nothing_but_counters():
     with net(PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
         before = tunnel.stats(it.h2)

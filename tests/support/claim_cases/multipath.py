@@ -5,7 +5,8 @@ from scenarios.congestion_quadpath import CongestionQuadpath
 from scenarios.multipath.multipath import BASELINE, MPTCPS, PROCESSOR_TIMES, TUNNELS
 from scenarios.multipath.quadpath_cases import PAPERS
 from scenarios.multipath.quadpath_claims import PLAIN
-from scenarios.multipath_10gbe import PLAIN as PLAIN_10GBE
+from scenarios.multipath.tengbe_claims import PLAIN as PLAIN_10GBE
+from scenarios.multipath.tengbe_claims import PLAIN_IPV6
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
 from scenarios.vegas_thresholds import FAST, ONE, SLOW, VegasThresholds
@@ -85,12 +86,61 @@ TENGBE = World(
 )
 
 
+def _as_modelled_10gbe(point: Point) -> Values:
+    """The paper's values, of which the model knows the tunnel's."""
+    two, name = point["paths"] == 2, point["configuration"]
+    goodput, ftp = {"mptcp4": (18.4, 5.93), BASELINE: (9.56, 8.78)}.get(name, (3.83 if two else 4.14, 2.97))
+    cpu = 0.99 * 8 * (23.4 if two else 23.3)
+    of_model = {} if name in ("mptcp4", BASELINE) else {"modelled_cpu_sender": cpu, "modelled_cpu_receiver": cpu}
+    return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, **of_model}
+
+
+_MODEL = "model of a processor (ours)"
+_SERVERS = "the tunnel takes no more than a server in all"
+
+
+def _of_servers(paths: int) -> Case:
+    point, metric = {"configuration": PLAIN_IPV6, "paths": paths}, "modelled_cpu_receiver"
+    bound = 8 * (23.4 if paths == 2 else 23.3)
+    return case(
+        point,
+        times(metric, 1.1),
+        tie=constant(modelled_cpu_sender=bound, modelled_cpu_receiver=bound),
+        on_tie=UNDECIDED,
+        on_tie_of_size=YES,
+    )
+
+
+TENGBE_MODEL = World(
+    grid(Multipath10Gbe.axes, configuration=(BASELINE, PLAIN_10GBE, PLAIN_IPV6, "mptcp4")),
+    _as_modelled_10gbe,
+    {
+        f"{_MODEL}: over one path MPT-GRE is as fast as the model was fitted to": _case(
+            "goodput", 0.9, (PLAIN_10GBE, 1), (BASELINE, 1)
+        ),
+        f"{_MODEL}: iperf3: a second path does not make MPT-GRE faster": _case(
+            "goodput", 2, (PLAIN_10GBE, 2), on_tie=YES
+        ),
+        f"{_MODEL}: iperf3, two paths: MPTCP is faster than MPT-GRE": _case("goodput", 0.1, ("mptcp4", 2)),
+        f"{_MODEL}: FTP: MPT-GRE over two paths is slower than TCP over one": _case(
+            "ftp_goodput", 4, (PLAIN_10GBE, 2), (BASELINE, 1)
+        ),
+        f"{_MODEL}: over IPv6 and one path, {_SERVERS}": _of_servers(1),
+        f"{_MODEL}: over IPv6 and two paths, {_SERVERS}": _of_servers(2),
+        f"{_MODEL}: over IPv6, a second path costs MPT-GRE no more processor time": _case(
+            "modelled_cpu_sender", 1.5, (PLAIN_IPV6, 2), on_tie=YES
+        ),
+    },
+)
+
+
 def _as_the_quadpath_paper(point: Point) -> Values:
     name, algorithm = point["configuration"], point["congestion_control"]
     in_tunnel = name.startswith("tun")
     alone, vegas = name.startswith("baseline"), algorithm == "vegas" and in_tunnel
     rate = 90.0 if alone else 99.0 if vegas else 360.0
     cpu = (5.0 if in_tunnel and not vegas else 3.75) * int(point["paths"])
+    of_model = {"modelled_cpu_sender": 9.0} if name == PLAIN else {}
     ftp = rate + (5.0 if algorithm == "cubic" and not alone else 0) + (9.0 if name == "mptcp6" else 0)
     return {
         "goodput": rate * 1e6,
@@ -102,6 +152,7 @@ def _as_the_quadpath_paper(point: Point) -> Values:
         "cpu_per_gbps": 10.0 if algorithm == "cubic" else 12.0,
         **_processors(cpu),
         "busy_iperf3": 2.0 if in_tunnel else 1.0,
+        **of_model,
     }
 
 
@@ -141,6 +192,15 @@ QUADPATH = World(
         ),
         "the same in a tunnel that works as the paper's did (ours)": case(
             {"configuration": PLAIN}, constant(goodput=290e6), tie=constant(goodput=110e6), on_tie=UNDECIDED
+        ),
+        f"{_MODEL}: iperf3, MPT-GRE: Vegas is slower than cubic": case(
+            _of(PLAIN, "vegas"), constant(goodput=400e6), _of(PLAIN, "cubic")
+        ),
+        f"{_MODEL}: iperf3: Vegas in the tunnel stays at about one path": case(
+            _of(PLAIN, "vegas"), constant(goodput=290e6), tie=constant(goodput=110e6), on_tie=UNDECIDED
+        ),
+        f"{_MODEL}: FTP with Vegas: MPT-GRE is faster than one path": case(
+            _of(PLAIN, "vegas"), constant(ftp_goodput=50e6), {"configuration": BASELINE}
         ),
         "FTP with Vegas: MPT-GRE is faster than one path": case(
             OF_VEGAS, constant(ftp_goodput=50e6), {"configuration": BASELINE}
@@ -288,6 +348,7 @@ VEGAS = World(
 
 WORLDS = {
     "multipath_10gbe": TENGBE,
+    "multipath_10gbe modelled": TENGBE_MODEL,
     "congestion_quadpath": QUADPATH,
     "multipath_unequal": UNEQUAL,
     "vegas_thresholds": VEGAS,

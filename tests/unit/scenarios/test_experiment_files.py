@@ -1,5 +1,6 @@
 """Experiment files: what they say becomes a scenario, and what makes no sense is refused with its line."""
 
+import inspect
 import json
 import re
 import tomllib
@@ -217,3 +218,9 @@ def test_a_network_carries_what_all_paths_together_carry():
     both_ways = {"a": near, "b": far, **{name: {"a": near[name], "b": far[name]} for name in near}}
     assert max_flow(both_ways, "a", "b") == 9.0
     assert max_flow(both_ways, "a", "b", closed=["y"]) == 4.0
+
+
+def test_the_class_of_a_python_file_names_its_file_which_the_virtual_time_kernel_is_told(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("from scenarios.dtn_mss import DtnMss\n\n\nclass Own(DtnMss):\n    name = 'own'\n")
+    assert inspect.getfile(type(catalogue.load(file))) == str(file)

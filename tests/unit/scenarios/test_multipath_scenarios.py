@@ -2,7 +2,9 @@
 
 import pytest
 
+from experiments.fidelity.goodput import judge_goodput
 from flightpath.errors import UsageError
+from results.records import Measurement, Series, Verdict
 from scenarios.congestion_quadpath import PLAIN, CongestionQuadpath
 from scenarios.multipath.multipath import Configuration
 from scenarios.multipath_10gbe import Multipath10Gbe
@@ -48,6 +50,9 @@ def test_a_cell_knows_what_its_links_can_carry(name, tcp_mbps):
     limits = scenario.goodput_limits_bps(cell, plan)
     assert limits["goodput"] == limits["ftp_goodput"] == pytest.approx(1e6 * tcp_mbps, abs=1e5)
     assert limits["udp_goodput"] > limits["goodput"]
+    course = Series("bit/s", tuple(0.2 * i for i in range(29)), (5e7, *[0.0] * 24, *[8e7] * 4))
+    (found,) = judge_goodput(Measurement(series={"ftp_carried": course}), limits, {})
+    assert found.verdict is Verdict.DEGRADED and "ftp_carried stood still for 4.8 s from 0.2 s on" in found.reason
 
 
 def test_the_plain_tunnel_does_what_the_papers_did():
@@ -59,6 +64,21 @@ def test_the_plain_tunnel_does_what_the_papers_did():
     assert scenario.congestion_control(cell, plan) == "vegas"
     with pytest.raises(UsageError, match="'tun4' is unknown"):
         plan_of(scenario, "--configurations", "tun4")
+
+
+@pytest.mark.parametrize("kind", [Multipath10Gbe, CongestionQuadpath], ids=lambda kind: kind.name)
+def test_a_service_time_is_a_setting_of_virtual_time_and_without_it_plans_are_those_of_earlier_versions(kind):
+    scenario = kind()
+    assert "service_time_us" not in plan_of(scenario).settings
+    assert plan_of(scenario, "--service-time", "0") == plan_of(scenario)
+    plan = plan_of(scenario, "--service-time", "2.7")
+    assert plan.settings.items() - plan_of(scenario).settings.items() == {("service_time_us", 2.7)}
+    with pytest.raises(UsageError, match="on the real clock") as refused:
+        scenario.require(plan)
+    assert "--clock virtual" in refused.value.hint
+    for wrong in ("-1", "nan", "10001"):
+        with pytest.raises(UsageError, match="is not a time from 0 to 10000 us"):
+            plan_of(scenario, "--service-time", wrong)
 
 
 def test_known_weights_are_the_bandwidths():

@@ -1,5 +1,6 @@
 """The progress of a part: complete, to be resumed, or to be measured."""
 
+import shutil
 import subprocess
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.identity import identity
+from flightpath.project import PROJECT
 from results.records import RunStatus
 from scenarios.reproduction import provenance, writing
 from scenarios.reproduction.__main__ import main
@@ -84,16 +86,25 @@ def checkout(tmp_path):
     return commit
 
 
-SAME = "docs/findings.md tests/unit/x.py scenarios/reproduction/content.py results/pages/content.py"
-SAME += " experiments/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py"
-ANOTHER = "experiments/plan.py scenarios/dtn_mss.py native/relay/main.c"
+DTN, MULTIPATH = "dtn_mss", "multipath_unequal"
+AFFECTED = {
+    "docs/findings.md tests/unit/x.py scenarios/reproduction/content.py results/pages/content.py": (),
+    "experiments/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py": (),
+    "scenarios/mptcp_load.py scenarios/steering/x.py": (),
+    "experiments/plan.py native/relay/main.c scenarios/command/runner.py": (DTN, MULTIPATH),
+    "scenarios/dtn_mss.py scenarios/dtn/transfer.py": (DTN,),
+    "scenarios/multipath/transfers.py native/tunnel/uplink.c topologies/testbed/tunnel.py": (MULTIPATH,),
+}
 
 
-@pytest.mark.parametrize("changed", [*SAME.split(), *ANOTHER.split()])
-def test_a_commit_that_changes_nothing_that_measures_is_the_same_program(checkout, tmp_path, changed):
-    measured_by = {"commit": checkout("scenarios/x.py")}
+@pytest.mark.parametrize(
+    ("changed", "affected"), [(file, names) for files, names in AFFECTED.items() for file in files.split()]
+)
+def test_a_commit_affects_experiments_that_depend_on_what_it_changes(checkout, tmp_path, changed, affected):
+    shutil.copytree(PROJECT / "scenarios", tmp_path / "scenarios", ignore=shutil.ignore_patterns("__pycache__"))
+    measured_by = {"commit": checkout("x.py")}
     checkout(changed)
-    assert is_same_program(measured_by, tmp_path) is (changed in SAME.split())
+    assert [name for name in (DTN, MULTIPATH) if not is_same_program(measured_by, name, tmp_path)] == list(affected)
 
 
 def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_parts_are_old(checkout, tmp_path):
@@ -117,18 +128,18 @@ def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_part
 
 def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tmp_path):
     commit = checkout("scenarios/x.py")
-    assert not is_same_program({"commit": f"{commit}, modified"}, tmp_path)
+    assert not is_same_program({"commit": f"{commit}, modified"}, "x", tmp_path)
     (tmp_path / "scenarios/x.py").write_text("changed\n")
     modified = identity(tmp_path)
-    assert is_same_program(modified, tmp_path)
-    (tmp_path / "scenarios/x.py").write_text("changed again\n")
+    assert is_same_program(modified, "x", tmp_path)
+    (tmp_path / "scenarios/x.py").write_text("changed, again\n")
     for other in (modified, {"commit": commit}, {}):
-        assert not is_same_program(other, tmp_path)
+        assert not is_same_program(other, "x", tmp_path)
 
 
 def test_a_commit_of_an_imported_run_is_no_option_of_git(checkout, tmp_path):
     checkout("scenarios/x.py")
-    assert not is_same_program({"commit": f"--output={tmp_path}/written"}, tmp_path)
+    assert not is_same_program({"commit": f"--output={tmp_path}/written"}, "x", tmp_path)
     assert not (tmp_path / "written").exists()
 
 
