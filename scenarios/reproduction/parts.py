@@ -105,8 +105,8 @@ _ALL = (
     Part(
         "mptcp_load",
         "mptcp-load-sdn",
-        "--full --loads 50,500,800 --repeat 2",
-        cell_s=250,
+        "--full --loads 500,800 --repeat 2",
+        cell_s=340,
         full="--full --repeat 10",
         full_cell_s=340,
     ),
@@ -119,12 +119,12 @@ _ALL = (
         full_cell_s=200,
         scenario_name="mptcp_load",
     ),
-    Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 5", clock=Clock.REAL, full="--full"),
+    Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 4", clock=Clock.REAL, full="--full"),
     # Paths and processors of a tenth: the same experiment with all times ten times as long, and a tenth of the packets.
     Part(
         "multipath_10gbe_model",
         "mptgre-vs-mptcp-10gbe",
-        f"{_TEN_TIMES_SLOWER} {_MODELLED_10GBE} --seconds 1 --size 10 --repeat 3",
+        f"{_TEN_TIMES_SLOWER} {_MODELLED_10GBE} --seconds 1 --size 10 --repeat 2",
         cell_s=25,
         full=f"--full {_MODEL} {_MODELLED_10GBE} --size 1000 --repeat 10",
         full_cell_s=1000,
@@ -134,8 +134,8 @@ _ALL = (
         "",
         f"baseline4,{_TUNNELS},{_MPTCPS}",
         _SEVEN,
-        "--seconds 3 --udp 0 --repeat 3",
-        cell_s=15,
+        "--seconds 2 --udp 0 --repeat 3",
+        cell_s=12,
         full="--udp 0 --repeat 10",
         full_cell_s=115,
     ),
@@ -201,7 +201,7 @@ _ALL = (
     Part(
         "dtn_buffers",
         "netpreflight",
-        f"--full {_only('size_mb', 5, 20, 60, 100)} --repeat 3",
+        f"--full {_only('size_mb', 5, 20, 60, 100)} --repeat 2",
         cell_s=5,
         full="--full --repeat 10",
         full_cell_s=6,
@@ -209,7 +209,7 @@ _ALL = (
     Part(
         "dtn_congestion",
         "netpreflight",
-        f"--full {_only('size_mb', 20, 100)} --repeat 3",
+        f"--full {_only('size_mb', 20, 100)} --repeat 2",
         cell_s=5,
         full="--full --repeat 10",
         full_cell_s=6,
@@ -240,7 +240,7 @@ _ALL = (
     Part(
         "dtn_window",
         "netpreflight",
-        "--full --repeat 3",
+        "--full --repeat 2",
         cell_s=5,
         full="--full --link 10Gbit,15ms,1bdp --repeat 10",
         full_cell_s=60,
@@ -256,7 +256,7 @@ _ALL = (
     Part(
         "dtn_multihomed",
         "netpreflight",
-        f"--full {_only('size_mb', 100)} --repeat 3",
+        f"--full {_only('size_mb', 100)} --repeat 2",
         cell_s=14,
         full="--full --repeat 10",
         full_cell_s=30,

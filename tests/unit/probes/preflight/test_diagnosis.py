@@ -20,7 +20,14 @@ LOSSY = {"spec": upload(), "retransmitted": 69}
 CASES = {
     # 1 Gb/s times 30 ms are 3.75 MB; 1000/17 = 58.8 streams.
     "a small window": (17e6, SMALL, 1e9, "", Limit.WINDOW, "carries 17.48 Mbit/s|window of 3.75 MB |59 streams"),
-    "what it hides": (17e6, {"spec": TransferSpec(ssh_window_bytes=65_536)}, 0, "", Limit.WINDOW, "34 Mbit/s|2 streams"),
+    "what it hides": (
+        17e6,
+        {"spec": TransferSpec(ssh_window_bytes=65_536)},
+        0,
+        "",
+        Limit.WINDOW,
+        "34 Mbit/s|2 streams",
+    ),
     "a large window": (9e8, {"spec": TransferSpec(receive_buffer_bytes=2**26)}, 9e8, "", Limit.BOTTLENECK, ""),
     "a sender that was held": (
         *(1e8, {"spec": upload(), "held_s": 8.0}, 1e9, "", Limit.WINDOW),
