@@ -83,10 +83,11 @@ def _record(options: argparse.Namespace) -> None:
 
     if not IS_CHECKOUT:
         raise UsageError("the record belongs to a checkout", "git clone the project, then measure there")
-    entries = {name: each for name, each in record.read_record().items() if name in catalogue.names()}
     for name in options.names or catalogue.names():
         with tempfile.TemporaryDirectory() as folder:
-            entries[name] = {"commit": record.commit_of(name), **record.measure(name, Path(folder))}
+            measured = {"commit": record.commit_of(name), **record.measure(name, Path(folder))}
+        entries = {each: found for each, found in record.read_record().items() if each in catalogue.names()}
+        entries[name] = measured
         record.write_record(entries)
         page.write_page(entries)
 

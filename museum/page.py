@@ -8,6 +8,7 @@ from typing import Any
 from experiments.files.tables import Report
 from flightpath.project import PROJECT
 from museum.catalogue import entry
+from museum.record import claims
 from results.summary.numbers import parameter_text, scale, short
 
 PAGE = PROJECT / "docs/museum.md"
@@ -32,7 +33,7 @@ Written by `flightpath museum record`; do not edit."""
 def page_of(entries: Mapping[str, Any]) -> str:
     """Returns the page of all entries in a record."""
     parts = [_INTRODUCTION]
-    for name, measured in entries.items():
+    for name, measured in sorted(entries.items()):
         parts.append("\n".join(entry_lines(name, measured)))
     return "\n\n".join(parts) + "\n"
 
@@ -48,7 +49,7 @@ def entry_lines(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from _table(
         ("claim", "expected", "measured", "verdict"),
-        [(each["claim"], each["expected"], each["measured"], each["verdict"]) for each in measured["claims"]],
+        [(each.claim, each.paper, each.measured, str(each.verdict)) for each in claims(name, measured)],
     )
     yield ""
     yield f"**Why:** {report.cause.strip()}"
