@@ -1,1 +1,1 @@
-"""The museum: public reports of this field as experiment files, with what is measured here, why, and what changes it."""
+"""The museum: public reports of this field as experiment files, with what is measured here, and why."""

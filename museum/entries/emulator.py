@@ -1,6 +1,6 @@
 """A link emulator in user space, as network simulators have: a router's packets pass through it, one by one.
 
-`emulator.py HOW MICROSECONDS QUEUE`, in a router with two interfaces; QUEUE is the number of packets that may wait for it.
+`emulator.py HOW MICROSECONDS QUEUE`, in a router with two interfaces; QUEUE: packets that may wait for it.
 
     one     one thread for both directions, which each packet keeps busy for so long
     sleep   a thread for each direction, which sleeps so long for each packet
