@@ -1,19 +1,20 @@
 """The museum's record: what the entries measured."""
 
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import flightpath
 from experiments.claims import check_claims
 from experiments.files.scenario import FileScenario
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.identity import git
-from flightpath.launcher import python_module
 from flightpath.project import PROJECT
 from museum.catalogue import entry, file_of
 from results.records import Cell, CellResult, Certificate, Claim, Measurement, Metric, Verdict
+from results.store.store import Store
+from results.summary.verdicts import overall
 from scenarios.reproduction.progress import is_same_program
 
 RECORD = Path(__file__).parent / "record.json"
@@ -31,21 +32,32 @@ def write_record(entries: Mapping[str, Any]) -> None:
 
 
 def measure(name: str, folder: Path) -> dict[str, Any]:
-    """Measures an entry with the command that a user would give, and returns what the record keeps of it.
+    """Measures an entry as a user would, and returns what the record keeps of it: claims are judged by the figures.
 
     Args:
         name: of the entry.
         folder: of the results.
 
     Raises:
-        MeasurementFailed: the command failed; it has said why on stderr.
+        MeasurementFailed: cells could not be measured, or are not faithful.
     """
-    words = python_module("scenarios", str(file_of(name)), "--json", "--results", str(folder))
-    ran = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
-    run = json.loads(ran.stdout) if ran.returncode == 0 else {}
-    if run.get("verdict") != Verdict.FAITHFUL:
-        raise MeasurementFailed(f"{name}: its run ended with exit code {ran.returncode}, {run.get('verdict')}")
-    return recorded(name, run)
+    flightpath.run(file_of(name), results=folder)
+    cells = Store.open(folder).cells("latest")
+    if (verdict := overall(cells)) is not Verdict.FAITHFUL:
+        raise MeasurementFailed(f"{name}: its cells are {verdict}")
+    found, _ = entry(name)
+    return {
+        "seed": found.seed,
+        "units": {metric: value.unit for metric, value in cells[0].measurement.metrics.items()},
+        "cells": [
+            {
+                "parameters": dict(cell.cell.parameters),
+                "repetition": cell.cell.repetition,
+                "metrics": {metric: value.value for metric, value in cell.measurement.metrics.items()},
+            }
+            for cell in cells
+        ],
+    }
 
 
 def commit_of(name: str) -> str:
@@ -58,23 +70,6 @@ def commit_of(name: str) -> str:
     if not is_same_program({"commit": commit}) or git(PROJECT, "status", "--porcelain", str(file_of(name))):
         raise UsageError(f"{name} would be measured by a changed checkout", "commit the changes first")
     return commit
-
-
-def recorded(name: str, run: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the record keeps of a run that was printed as JSON: the figures; claims are judged by them."""
-    found, _ = entry(name)
-    return {
-        "seed": found.seed,
-        "units": {metric: value["unit"] for metric, value in run["cells"][0]["metrics"].items()},
-        "cells": [
-            {
-                "parameters": cell["parameters"],
-                "repetition": cell["repetition"],
-                "metrics": {metric: value["value"] for metric, value in cell["metrics"].items()},
-            }
-            for cell in run["cells"]
-        ],
-    }
 
 
 def claims(name: str, measured: Mapping[str, Any]) -> list[Claim]:
