@@ -15,8 +15,8 @@ PAGE = PROJECT / "docs/museum.md"
 _INTRODUCTION = """\
 # The museum
 
-Public reports of this field, each as an [experiment file](experiment-files.md) that measures what was reported, with and
-without its cause. They run in virtual time, so they give the same figures on every machine.
+Public reports of this field, each as an [experiment file](experiment-files.md) that measures what was reported, with
+and without its cause. They run in virtual time, so they give the same figures on every machine.
 
 ```sh
 flightpath museum list
@@ -24,8 +24,9 @@ flightpath museum show mahimahi_144       # report, figures and cause
 flightpath museum run mahimahi_144        # measures it, like flightpath run FILE.toml
 ```
 
-An entry is a file in `museum/entries/`; copy one and change it to answer a report of your own. The sentences about a report are
-ours. What was reported is what somebody wrote there, not what a project says of itself, and newer versions may do otherwise.
+An entry is a file in `museum/entries/`; copy one and change it to answer a report of your own. The sentences about a
+report are ours. What was reported is what somebody wrote there, not what a project says of itself, and newer versions
+may do otherwise.
 
 Written by `flightpath museum record`; do not edit."""
 

@@ -1,7 +1,7 @@
 """The museum's record: what the entries measured."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     if (verdict := overall(cells)) is not Verdict.FAITHFUL:
         raise MeasurementFailed(f"{name}: its cells are {verdict}")
     found, _ = entry(name)
+    cells.sort(key=lambda each: _place(each.cell, found.parameters))
     return {
         "seed": found.seed,
         "units": {metric: value.unit for metric, value in cells[0].measurement.metrics.items()},
@@ -58,6 +59,11 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
             for cell in cells
         ],
     }
+
+
+def _place(cell: Cell, parameters: Mapping[str, Sequence[Any]]) -> list[int]:
+    """Returns the place of a cell in the order of the file."""
+    return [*(values.index(cell.parameters[name]) for name, values in parameters.items()), cell.repetition]
 
 
 def commit_of(name: str) -> str:
