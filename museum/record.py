@@ -8,10 +8,10 @@ from typing import Any
 import flightpath
 from experiments.claims import check_claims
 from experiments.files.scenario import FileScenario
-from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.identity import git
 from flightpath.project import PROJECT
-from museum.catalogue import entry, file_of
+from museum.catalogue import ENTRIES, entry, file_of
 from results.records import Cell, CellResult, Certificate, Claim, Measurement, Metric, Verdict
 from results.store.store import Store
 from results.summary.verdicts import overall
@@ -73,9 +73,18 @@ def commit_of(name: str) -> str:
         UsageError: what measures it is not committed.
     """
     commit = git(PROJECT, "rev-parse", "--short=12", "HEAD").strip()
-    if not is_same_program({"commit": commit}) or git(PROJECT, "status", "--porcelain", str(file_of(name))):
+    if not is_measured_alike(name, commit):
         raise UsageError(f"{name} would be measured by a changed checkout", "commit the changes first")
     return commit
+
+
+def is_measured_alike(name: str, commit: str) -> bool:
+    """Tells whether nothing that measures an entry has changed since a commit: then each bit of it is the same."""
+    try:
+        git(PROJECT, "diff", "--quiet", commit, "--", str(file_of(name)), str(ENTRIES / "*.py"))
+    except FlightpathError:  # there are differences, or the commit is not here
+        return False
+    return is_same_program({"commit": commit})
 
 
 def claims(name: str, measured: Mapping[str, Any]) -> list[Claim]:
