@@ -1,6 +1,6 @@
 """Each entry of the museum is decided as in its record, and gives the same figures to the last bit.
 
-A changed program, or another text in the file, moves a cell by nanoseconds. Then only the claims must be decided as before.
+A changed program, or another text in the file, moves a cell by nanoseconds. Then only its claims are compared.
 """
 
 import pytest
