@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.table import Table
 
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
@@ -55,11 +54,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 def _list(options: argparse.Namespace) -> None:
     from museum import catalogue
 
-    table = Table("entry", "report", "question", box=None, header_style="bold")
     for name in catalogue.names():
         found, report = catalogue.entry(name)
-        table.add_row(name, report.source, found.question)
-    Console().print(table)
+        print(f"{name:26} {found.question} ({report.source})")
 
 
 def _show(options: argparse.Namespace) -> None:

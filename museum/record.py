@@ -80,8 +80,9 @@ def commit_of(name: str) -> str:
 
 def is_measured_alike(name: str, commit: str) -> bool:
     """Tells whether nothing that measures an entry has changed since a commit: then each bit of it is the same."""
+    file = file_of(name)
     try:
-        git(PROJECT, "diff", "--quiet", commit, "--", str(file_of(name)), str(ENTRIES / "*.py"))
+        git(PROJECT, "diff", "--quiet", commit, "--", str(file), str(ENTRIES / "*.py"))
     except FlightpathError:  # there are differences, or the commit is not here
         return False
     return is_same_program({"commit": commit})

@@ -25,9 +25,8 @@ def test_an_entry_is_measured_as_it_stands_and_each_of_its_claims_holds(measured
     scenario = scenarios.load(catalogue.file_of(name))
     plan, found = plan_of(scenario), measured[name]
     scenario.require(plan)
-    assert [(each["parameters"], each["repetition"]) for each in found["cells"]] == [
-        (cell.parameters, cell.repetition) for cell in plan.cells()
-    ]
+    measured_cells = {(*each["parameters"].items(), each["repetition"]) for each in found["cells"]}
+    assert measured_cells == {(*cell.parameters.items(), cell.repetition) for cell in plan.cells()}
     verdicts = {each.claim: each.verdict for each in record.claims(name, found)}
     assert len(verdicts) == len(scenario.claims) >= 2 and {*verdicts.values()} == {ClaimVerdict.REPRODUCED}, verdicts
     report = catalogue.entry(name)[1]
@@ -36,7 +35,8 @@ def test_an_entry_is_measured_as_it_stands_and_each_of_its_claims_holds(measured
 
 def test_the_command_lists_shows_and_runs_entries(capsys):
     assert main(["museum", "list"]) == 0
-    assert all(name in capsys.readouterr().out for name in catalogue.names())
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in catalogue.names())
     assert main(["museum", "show", "kollaps_47"]) == 0
     shown = capsys.readouterr().out
     assert "miguelammatos/Kollaps#47" in shown and "95.6" in shown and "What would change it" in shown
