@@ -16,6 +16,7 @@ FLOORS = (
     "scenarios",
     "python_api",
     "labs",
+    "museum",
 )
 
 setup(

@@ -34,6 +34,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("scenarios.__main__", "measure a scenario, or an experiment file; without a name, list them"),
     "new": Command("scenarios.command.new", "write an experiment file, to be changed"),
+    "museum": Command("museum.__main__", "public reports as experiments: what is measured here, and why"),
     "replay": Command("execution.replay.command", "measure a stored cell again, stop its clock anywhere, and look"),
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
     "watch": Command("results.commands.watch", "write a page on which the packets of a recorded cell move"),

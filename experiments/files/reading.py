@@ -17,7 +17,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|(?<!\$)\{([a-z][a-z0-9_.-]*)\}")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*([A-Za-z0-9_-]+|"[^"]+"|'[^']+')\s*(?:=|\.)""")
 _AT_LINE = re.compile(r"(.*) \(at line (\d+), column \d+\)")
-_WITHOUT_PARAMETERS = ("parameters", "expect")
+_WITHOUT_PARAMETERS = ("parameters", "expect", "report")
 """Tables whose texts are taken as they are."""
 
 

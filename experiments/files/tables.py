@@ -14,6 +14,7 @@ from flightpath.suggestions import did_you_mean
 from topologies.links.events import EVENT_KEYS
 
 _AFTER = re.compile(r"([a-z][a-z0-9_]*) (ready|ended)")
+_ISSUE = re.compile(r"[\w.-]+/[\w.-]+#[0-9]+")
 TIMES = ("took", "started", "ready", "ended")
 PICKS = ("last", "first", "sum", "mean", "min", "max", "count")
 
@@ -186,6 +187,20 @@ class Expect:
 
 
 @dataclasses.dataclass(frozen=True)
+class Report:
+    """The public report that the experiment answers: for the museum, and for whoever wants to know why."""
+
+    source: str = key(keys.TEXT, 'repository and number of its issue: "mininet/mininet#1129"', REQUIRED)
+    reported: str = key(keys.TEXT, "what was reported", REQUIRED)
+    cause: str = key(keys.TEXT, "why it is so", "")
+    remedy: str = key(keys.TEXT, "what would change it", "")
+
+    def __post_init__(self) -> None:
+        if not _ISSUE.fullmatch(self.source):
+            raise InvalidKey(("source",), f"source: {self.source!r} is no issue", "mininet/mininet#1129")
+
+
+@dataclasses.dataclass(frozen=True)
 class Experiment:
     """The experiment as a whole."""
 
@@ -202,6 +217,7 @@ class Experiment:
     )
     event: Sequence[Event] = key(keys.tables_of(Event), "changes of links during the load", ())
     expect: Sequence[Expect] = key(keys.tables_of(Expect), "claims that the cells are judged by", ())
+    report: Report | None = key(keys.table_of(Report), "a public report that it answers")
     repeat: int = key(keys.WHOLE, "measurements of each cell, with other random numbers (in virtual time 3 at most)", 3)
     seed: int = key(keys.WHOLE, "of random numbers", 1)
     clock: str = key(keys.one_of(*map(str, Clock)), "real if the question is one of processors", str(Clock.VIRTUAL))
