@@ -85,7 +85,7 @@ def is_measured_alike(name: str, commit: str) -> bool:
         git(PROJECT, "diff", "--quiet", commit, "--", str(file), str(ENTRIES / "*.py"))
     except FlightpathError:  # there are differences, or the commit is not here
         return False
-    return is_same_program({"commit": commit})
+    return is_same_program({"commit": commit}, None)
 
 
 def claims(name: str, measured: Mapping[str, Any]) -> list[Claim]:

@@ -68,10 +68,15 @@ def state_of(part: Part, store: Store | None, *, same_program: bool = True) -> S
     return state
 
 
-def is_same_program(environment: Mapping[str, Any], scenario: str, project: Path = PROJECT) -> bool:
+def is_same_program(environment: Mapping[str, Any], scenario: str | None, project: Path = PROJECT) -> bool:
     """Tells whether the code that measures an experiment is unchanged since a run of it.
 
     Changes of texts, tests and pages, and of what only other experiments use, do not count.
+
+    Args:
+        environment: of the run.
+        scenario: one of ours by its name; None for an experiment file.
+        project: the checkout.
     """
     ours, commit = identity(project), environment.get("commit")
     if commit == ours.get("commit"):
@@ -85,10 +90,11 @@ def is_same_program(environment: Mapping[str, Any], scenario: str, project: Path
     return True
 
 
-def _measuring(scenario: str, project: Path) -> list[str]:
+def _measuring(scenario: str | None, project: Path) -> list[str]:
     """Returns git's pathspecs of what an experiment's measurements depend on."""
     imported: set[str] = set()
-    _add_imports(f"scenarios.{scenario}", project, imported)
+    if scenario is not None:
+        _add_imports(f"scenarios.{scenario}", project, imported)
     own = {each.split(".")[1] for each in imported if each.startswith("scenarios.")}
     files = [f"scenarios/{name}{'' if (project / 'scenarios' / name).is_dir() else '.py'}" for name in sorted(own)]
     others = [] if _TUNNEL in imported else [f":(exclude){file}" for file in _TUNNEL_FILES]
