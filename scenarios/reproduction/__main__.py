@@ -10,7 +10,7 @@ from flightpath.command_line import check_jobs, exit_code_of, sigterm_as_interru
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
-from scenarios.reproduction import check, parts, provenance, writing
+from scenarios.reproduction import check, parts, provenance, quoting, writing
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
@@ -26,7 +26,7 @@ examples:
   python3 -m scenarios.reproduction dtn_buffers         one part
   python3 -m scenarios.reproduction --full --dry-run    the same in the papers' own sizes
   python3 -m scenarios.reproduction --page              the page from the store; nothing is measured
-  python3 -m scenarios.reproduction --record            updates the record in docs/ from the store, to commit
+  python3 -m scenarios.reproduction --record            updates the record in docs/, and what quotes it, to commit
   python3 -m scenarios.reproduction --check             compares the store with that record
   python3 -m scenarios.reproduction --check other.json  compares another record with it
 
@@ -133,6 +133,7 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     if docs:
         provenance.require_one_commit(record_of(evidence).parts)
         files = writing.update(evidence, store, PROJECT / "docs", [part.name for part in PARTS])
+        files += quoting.update(read(writing.COMMITTED))
     else:
         files = writing.write(evidence, store, folder, [part.name for part in wanted])
     print(*files, sep="\n")
