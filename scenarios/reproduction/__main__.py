@@ -12,7 +12,7 @@ from flightpath.completion import parse
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
-from scenarios.reproduction import check, parts, provenance, writing
+from scenarios.reproduction import check, parts, provenance, quoting, writing
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
@@ -28,7 +28,7 @@ examples:
   python3 -m scenarios.reproduction dtn_buffers         one part
   python3 -m scenarios.reproduction --full --dry-run    the same in the papers' own sizes
   python3 -m scenarios.reproduction --page              the page from the store; nothing is measured
-  python3 -m scenarios.reproduction --record            updates the record in docs/ from the store, to commit
+  python3 -m scenarios.reproduction --record            updates the record in docs/, and what quotes it, to commit
   python3 -m scenarios.reproduction --check             compares the store with that record
   python3 -m scenarios.reproduction --check other.json  compares another record with it
 
@@ -135,6 +135,7 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     if docs:
         provenance.require_one_commit(record_of(evidence).parts)
         files = writing.update(evidence, store, PROJECT / "docs", [part.name for part in PARTS])
+        files += quoting.update(read(writing.COMMITTED))
     else:
         files = writing.write(evidence, store, folder, [part.name for part in wanted])
     print(*files, sep="\n")
