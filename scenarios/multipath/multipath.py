@@ -210,12 +210,16 @@ class MultipathScenario(Scenario):
     def demand(self, cell: Cell, plan: Plan) -> float:
         return super().demand(cell, plan) * (2 if self.configuration(cell).kind == "tun" else 1)
 
+    def _tunnel(self, run: RunningCell) -> Tunnel:
+        """Returns the tunnel of a cell, with the service time of the run."""
+        service_time_s = 1e-6 * run.plan.settings.get(_SERVICE_TIME, 0)
+        spec = replace(self.tunnel(run.cell), service_time_s=service_time_s)
+        return Tunnel(run.testbed.host(CLIENT), run.testbed.host(SERVER), spec)
+
     @override
     def load(self, run: RunningCell) -> Measurement:
         configuration, settings = self.configuration(run.cell), run.plan.settings
-        ends = run.testbed.host(CLIENT), run.testbed.host(SERVER)
-        spec = replace(self.tunnel(run.cell), service_time_s=1e-6 * settings.get(_SERVICE_TIME, 0))
-        with Tunnel(*ends, spec) if configuration.kind == "tun" else nullcontext() as tunnel:
+        with self._tunnel(run) if configuration.kind == "tun" else nullcontext() as tunnel:
             transfers = Transfers(
                 run.testbed, run.watch, run.folder, tunnel, family=configuration.family, kind=configuration.kind
             )
