@@ -8,7 +8,7 @@ import pytest
 from museum import catalogue, record
 from tests.support.uml import require_uml_kernel
 
-IN_FIRST_RING = "kollaps_47"
+IN_FIRST_RING = "mininet_421"
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
 
