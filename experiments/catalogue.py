@@ -25,21 +25,23 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Scenario:
-    """Returns the scenario with this name, or that of a file.
+    """Returns the scenario with this name.
 
     Raises:
-        UsageError: there is none, or something in an experiment file makes no sense.
+        UsageError: there is none.
     """
-    if is_file(name):
-        return load(Path(name))
     if (scenario := find(name)) is None:
         raise UsageError(f"there is no scenario {name!r}", did_you_mean(name, names()))
     return scenario
 
 
-def is_file(name: str) -> bool:
-    """Whether this is the name of a file, not that of a scenario of ours."""
-    return Path(name).suffix in (TOML, ".py")
+def asked_for(word: str) -> Scenario:
+    """Returns the scenario that a user asks for, by its name or its file. Names that are stored are no such words.
+
+    Raises:
+        UsageError: there is none, or something in an experiment file makes no sense.
+    """
+    return load(Path(word)) if Path(word).suffix in (TOML, ".py") else get(word)
 
 
 def find(name: str) -> Scenario | None:

@@ -76,7 +76,7 @@ def run(
     from python_api.options import words_for  # with Mininet
 
     name = os.fspath(scenario)
-    definition = catalogue.get(name)
+    definition = catalogue.asked_for(name)
     if form not in ("quick", "full"):
         raise UsageError(f"form: {form!r} is unknown", "choose quick or full")
     words = words_for(definition, {"clock": clock, "repeat": repeat, "full": form == "full", **options})

@@ -27,7 +27,7 @@ def _run(words: Sequence[str], prog: str) -> None:
     if not words or words[0].startswith("-"):
         return _list(words, prog)
     name, *rest = words
-    runner.main(catalogue.get(name), rest, f"{prog} {name}")
+    runner.main(catalogue.asked_for(name), rest, f"{prog} {name}")
 
 
 def _list(words: Sequence[str], prog: str) -> None:

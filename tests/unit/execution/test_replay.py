@@ -80,3 +80,13 @@ def test_without_a_terminal_it_says_what_to_give(tmp_path, capsys):
     Store.open(tmp_path)
     assert main(["replay", "latest", "--results", str(tmp_path)]) == 2
     assert '--run "h1 ss -tin"' in capsys.readouterr().err
+
+
+def test_a_stored_name_runs_no_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "foreign.py").write_text("raise AssertionError('the file was run')", encoding="utf-8")
+    store = Store.open(tmp_path / "runs")
+    run_id = store.begin_run("foreign.py", PLAN.as_json(), {}, [])
+    store.record(run_id, CELLS[0], 0)
+    assert main(["replay", "latest", "--results", str(tmp_path / "runs"), "--at", "0s", "--run", "hosts"]) == 2
+    assert "there is no scenario 'foreign.py'" in capsys.readouterr().err
