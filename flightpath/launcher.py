@@ -68,6 +68,11 @@ def prepare_process() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
+    ensure_home()
+
+
+def ensure_home() -> None:
+    """Gives a user without an entry in the password database a home folder and a name."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:

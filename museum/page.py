@@ -1,7 +1,7 @@
 """The museum's pages as Markdown: one of each entry, and one of all."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from flightpath.project import PROJECT
 from museum.catalogue import entry
 from museum.record import claims
 from results.summary.numbers import parameter_text, scale, short
+from scenarios.reproduction.markdown import table
 
 PAGE = PROJECT / "docs/museum.md"
 _INTRODUCTION = """\
@@ -46,9 +47,9 @@ def entry_lines(name: str, measured: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"[{report.source}]({address(report)}): {report.reported.strip()}"
     yield ""
-    yield from _figures(measured)
+    yield from table(*figures(measured))
     yield ""
-    yield from _table(
+    yield from table(
         ("claim", "expected", "measured", "verdict"),
         [(each.claim, each.paper, each.measured, str(each.verdict)) for each in claims(name, measured)],
     )
@@ -83,15 +84,6 @@ def figures(measured: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         for row, values in zip(rows, means.values(), strict=True):
             row.append(short(values[metric] * factor))
     return head, rows
-
-
-def _figures(measured: Mapping[str, Any]) -> list[str]:
-    return _table(*figures(measured))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in lines]
 
 
 def write_page(entries: Mapping[str, Any], page: Path = PAGE) -> None:

@@ -5,7 +5,6 @@ stops its clock, and with it itself, until the next call.
 """
 
 import contextlib
-import os
 import pickle
 import socket
 import subprocess
@@ -21,7 +20,7 @@ from execution.uml.clock_controller import HOLD
 from execution.uml.uml import UserModeLinux
 from flightpath.commands import how_ended
 from flightpath.errors import MeasurementFailed
-from flightpath.launcher import python_module
+from flightpath.launcher import ensure_home, python_module
 from flightpath.overrides import override
 from python_api.processes import environment
 
@@ -110,7 +109,7 @@ class GuestChannel(Channel):
     """
 
     def __init__(self, seed: int) -> None:
-        _ensure_home()
+        ensure_home()
         self._guest = UserModeLinux(kernel.find(), seed=seed, holds=True).guest(python_module(_MODULE, "-"))
         self._calls, self._problem, self._ending = 0, "", contextlib.ExitStack()
 
@@ -176,11 +175,3 @@ def write_message(file: Path, message: object) -> None:
 def read_message(file: Path) -> Any:
     """Reads a message; raises FileNotFoundError, an OSError, if there is none."""
     return pickle.loads(file.read_bytes())
-
-
-def _ensure_home() -> None:
-    """Gives a user without an entry in the password database a home folder, as commands do and as Docker does."""
-    try:
-        Path.home()
-    except RuntimeError:
-        os.environ["HOME"] = "/"

@@ -28,12 +28,12 @@ def render_markdown(page: Page, images: Mapping[Path, str], link: Mapping[str, s
 
 def _paper(page: PaperPage, images: Mapping[Path, str], link: Mapping[str, str]) -> list[str]:
     lines = [f"## {page.paper.title}", "", f"{page.paper.by}: {page.counts}.", ""]
-    lines += _table(("claim", "paper", "measured", "verdict", "clock", "certificate", "part"), _claim_rows(page))
+    lines += table(("claim", "paper", "measured", "verdict", "clock", "certificate", "part"), _claim_rows(page))
     for figure in page.figures:
         lines += ["", *_figure(figure, images)]
     if page.paper.differences:
         rows = [(each.what, each.paper, each.here) for each in page.paper.differences]
-        lines += ["", "### What differs in the set-up", "", *_table(("", "paper", "here"), rows)]
+        lines += ["", "### What differs in the set-up", "", *table(("", "paper", "here"), rows)]
     if page.untested:
         lines += ["", "### What is not tested here, and why", ""]
         lines += [f"- {each.what}: {each.why}." for each in page.untested]
@@ -54,7 +54,7 @@ def _figure(page: FigurePage, images: Mapping[Path, str]) -> list[str]:
     lines = [f"### {figure.number}: {figure.shows}", ""]
     lines += [f"![{figure.shows}]({images[path]})" for path in page.drawn if path in images]
     lines += ["", f"The paper's values: {figure.source}.{' ' + figure.note if figure.note else ''}"]
-    return [*lines, "", *_table(("", "paper", "measured"), page.rows)] if page.rows else lines
+    return [*lines, "", *table(("", "paper", "measured"), page.rows)] if page.rows else lines
 
 
 def _parts(page: PaperPage) -> list[str]:
@@ -71,7 +71,7 @@ def _linked(file: str, link: Mapping[str, str]) -> str:
     return f"[{file.partition('#')[0]}]({link[file]})"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Formats a table; vertical bars are escaped, because they would end a cell."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(str(text).replace("|", "\\|") for text in line) + " |" for line in lines]

@@ -42,7 +42,6 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.nightly
 @pytest.mark.starts_kernels
 @pytest.mark.parametrize("document", MARKED, ids=lambda file: file.name)
-@pytest.mark.timeout(600)
 def test_marked_commands_run_in_their_order(document, tmp_path):
     if any("--clock virtual" in command for command in commands_in(document)) and not has_uml_kernel():
         pytest.skip("needs the virtual-time kernel: make uml-kernel")

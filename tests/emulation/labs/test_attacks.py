@@ -141,7 +141,6 @@ CHEATS = (
 
 
 @pytest.mark.starts_kernels
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "labs", [{12}, pytest.param({lab.number for lab in catalogue.all_labs()} - {12}, marks=pytest.mark.nightly)]
 )

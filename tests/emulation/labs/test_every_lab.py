@@ -77,7 +77,6 @@ def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(tmp_path):
 
 
 @pytest.mark.starts_kernels
-@pytest.mark.timeout(600)
 def test_a_loop_without_an_end_is_called_one(tmp_path):
     """Virtual time cannot advance while it runs, so no limit on that clock ends it."""
     require_uml_kernel()
@@ -93,7 +92,6 @@ def test_a_loop_without_an_end_is_called_one(tmp_path):
 @pytest.mark.starts_kernels
 @pytest.mark.parametrize("number", range(VARIANTS))
 @pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
-@pytest.mark.timeout(600)
 def test_the_solution_passes_and_mistakes_get_their_hints(lab, number, tmp_path):
     require_uml_kernel()
     check(number, {lab: chosen(lab, number)}, tmp_path)

@@ -17,7 +17,7 @@ from scenarios.reproduction.record import newest_evidence
 from tests.support.reproduction_runs import CHEAPEST
 from tests.support.uml import require_uml_kernel, uml_kernels
 
-pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.starts_kernels
 
 MEASURE = """
 import sys

@@ -18,7 +18,7 @@ from tests.support.busy_machine import busy_processor
 from tests.support.uml import require_uml_kernel
 from tests.support.watched_pages import captured_bytes, shown
 
-pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.starts_kernels
 
 
 @pytest.fixture(autouse=True, scope="module")

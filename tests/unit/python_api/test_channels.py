@@ -10,8 +10,9 @@ def test_a_user_without_an_entry_and_without_a_home_gets_one(monkeypatch):
     def missing(uid):
         raise KeyError(uid)
 
-    monkeypatch.setenv("HOME", "")
-    monkeypatch.delenv("HOME")
+    for name in ("HOME", "LOGNAME"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     monkeypatch.setattr(pwd, "getpwuid", missing)
-    channels._ensure_home()
+    channels.ensure_home()
     assert Path.home() == Path("/")
