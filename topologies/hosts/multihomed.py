@@ -109,6 +109,8 @@ class MultihomedHost(LazyShellNode, Host):
         self.sysctls = {**_SYSCTLS, **forwarding, **(sysctls or {}), **_fixed_buffers(receive_buffer_bytes)}
         self.segment_early = segment_early
         super().__init__(name, **{**params, "ip": None})
+        with kernel_settings.inside(self):
+            kernel_settings.write_sysctls(_BEFORE_INTERFACES)
 
     @override
     def popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[Any]:
@@ -229,6 +231,11 @@ _SYSCTLS: Mapping[str, str | int] = {
 }
 
 
+_BEFORE_INTERFACES: Mapping[str, str | int] = {
+    # While a link-local address is tentative (up to 3 s; RFC 4862, 5.4), a router asks no neighbour for what it
+    # forwards, and drops it.
+    "net.ipv6.conf.default.accept_dad": 0,
+}
 _FORWARDING: Mapping[str, str | int] = {"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1}
 
 

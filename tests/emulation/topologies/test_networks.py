@@ -119,6 +119,15 @@ def test_mptcp_uses_all_four_paths(family, address, switched):
         assert sum(used) > SIZE
 
 
+def test_routers_and_hosts_ask_for_neighbours_from_the_start():
+    # A router's question comes from its link-local address: while that was tentative, up to 3 s, packets were lost.
+    with Testbed(ROUTED) as testbed:
+        for host in testbed.net.hosts:
+            link_local = host.run(["ip", "-6", "address", "show", "scope", "link"])
+            assert link_local.count("inet6 fe80:") == len(host.addresses)
+            assert host.run(["ip", "-6", "address", "show", "tentative"]) == ""
+
+
 def test_buffers_of_data_transfer_nodes_are_in_force():
     with Testbed(DtnPair(switched=False)) as testbed:
         for name in ("tcp_rmem", "tcp_wmem"):
