@@ -1,7 +1,8 @@
 """Claims, a paper's or a scenario's own, and the cells that they are checked by.
 
-Claims are checked from stored cells alone. Cells whose certificate is `unusable` do not count, and each claim says how
-many these were. The rules are in `experiments/judging.py`.
+Claims are checked from stored cells alone. Cells whose certificate is `unusable` do not count; those that are
+`degraded` count only if they are at most a tenth of the others. Each claim says how many these were. The rules are in
+`experiments/judging.py`.
 """
 
 import statistics
@@ -15,6 +16,10 @@ from results.statistics.estimates import group, usable, values_of
 from results.summary.verdicts import doubts
 
 NEEDS_REAL_CLOCK = "needs the real clock: in virtual time computing takes no time"
+
+
+_MOST_DEGRADED = 0.1
+"""Share of the usable cells of a run that may be degraded and still count."""
 
 
 class InsufficientData(Exception):
@@ -35,19 +40,21 @@ class Evidence:
     """The cells of a run, or some of them.
 
     Attributes:
-        cells: those that are usable.
+        cells: those that count.
         form: the run's, `quick` or `full`.
-        unusable: the others.
+        left_out: the others.
     """
 
     cells: Sequence[CellResult]
     form: str
-    unusable: Sequence[CellResult] = ()
+    left_out: Sequence[CellResult] = ()
 
     @property
     def why_empty(self) -> str:
-        """Why there are no usable cells."""
-        return "no cell is usable" if self.unusable else "no cell was measured"
+        """Why no cell counts."""
+        if not self.left_out:
+            return "no cell was measured"
+        return "no cell is usable" if not usable(self.left_out) else "no cell is faithful"
 
     def where(self, **parameters: object) -> "Evidence":
         """Returns the cells with these parameters; a tuple stands for any of its values."""
@@ -56,7 +63,7 @@ class Evidence:
         def matching(cells: Sequence[CellResult]) -> list[CellResult]:
             return [cell for cell in cells if all(cell.cell.parameters.get(name) in wanted[name] for name in wanted)]
 
-        return replace(self, cells=matching(self.cells), unusable=matching(self.unusable))
+        return replace(self, cells=matching(self.cells), left_out=matching(self.left_out))
 
     def by(self, parameter: str) -> dict[ParameterValue, "Evidence"]:
         """Returns the cells for each value of a parameter, smallest value first."""
@@ -64,12 +71,12 @@ class Evidence:
         return {value: replace(self, cells=members) for (value,), members in groups}
 
     def tried(self, parameter: str, *, least: int = 1) -> list[ParameterValue]:
-        """Returns the values of a parameter, smallest first, those of unusable cells too: their gaps are to be named.
+        """Returns the values of a parameter, smallest first, those of cells left out too: their gaps are to be named.
 
         Raises:
             InsufficientData: there are fewer than `least`.
         """
-        values = values_of([*self.cells, *self.unusable], parameter)
+        values = values_of([*self.cells, *self.left_out], parameter)
         if len(values) < least:
             raise InsufficientData(
                 f"fewer than {least} values of {parameter} were measured" if values else self.why_empty
@@ -134,8 +141,14 @@ class ClaimCheck:
 
 def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
     """Returns each claim beside what all cells of a run say about it."""
-    unusable = [cell for cell in cells if cell.certificate.verdict is Verdict.UNUSABLE]
-    evidence, note = Evidence(usable(cells), form, unusable), "; ".join(doubts(cells))
+    note, counted = "; ".join(doubts(cells)), {Verdict.FAITHFUL, Verdict.DEGRADED}
+    degraded = sum(cell.certificate.verdict is Verdict.DEGRADED for cell in cells)
+    if degraded > _MOST_DEGRADED * len(usable(cells)):
+        note, counted = f"{note} and left out", {Verdict.FAITHFUL}
+    counting, left_out = (
+        [cell for cell in cells if (cell.certificate.verdict in counted) is wanted] for wanted in (True, False)
+    )
+    evidence = Evidence(counting, form, left_out)
     return [_checked(check, evidence, note) for check in checks]
 
 

@@ -109,7 +109,7 @@ def sample(evidence: Evidence, metric: str, parameters: Point, factor: float = 1
     part = evidence.where(**parameters)
     if evidence.cells and not part.cells:
         point = " ".join(_pair(name, value) for name, value in parameters.items())
-        raise InsufficientData(f"{point}: {part.why_empty}") if part.unusable else NotMeasured(point)
+        raise InsufficientData(f"{point}: {part.why_empty}") if part.left_out else NotMeasured(point)
     return [factor * value for value in part.values(metric)]
 
 

@@ -6,7 +6,9 @@ Thresholds:
   calibration degrades the cell, so more than 1 % above the limit is not the network's: it is bytes that crossed before
   the measured time, or another fault of the measurement.
 - Stall. A transfer with data to send that stands still for a second has lost its clock: its retransmissions wait for
-  timeouts, which double. 5 % of its own fastest interval is less than a single path of many carries.
+  timeouts, which double. 5 % of its own fastest interval is less than a single path of many carries. MPTCP's wait for
+  a timer too: what comes over one subflow beyond the window that was announced over another is dropped although TCP
+  has acknowledged it (`NoDSSInWindow`), and the sender repeats one piece at each timeout of the connection.
 """
 
 import itertools
@@ -17,6 +19,12 @@ from results.records import Measurement, Series, Verdict
 from topologies.calibration.records import RATE_NOISE_SHARE
 
 STALL_S, STALL_SHARE = 1.0, 0.05
+_CAUSES: Mapping[str, str] = {
+    "TcpExt.TCPTimeouts": "{count} retransmission timeouts of {host}",
+    "MPTcpExt.NoDSSInWindow": "{host} dropped {count} packets outside MPTCP's window",
+    "MPTcpExt.MPTCPRetrans": "{count} retransmissions by MPTCP's timer of {host}",
+}
+"""What a host's counter says about a stall."""
 
 
 def judge_goodput(
@@ -42,8 +50,12 @@ def _above(measured: Measurement, limits_bps: Mapping[str, float]) -> Iterator[F
 def _stalled(
     measured: Measurement, limits_bps: Mapping[str, float], counters: Mapping[str, Mapping[str, int]]
 ) -> Iterator[Finding]:
-    timeouts = {host: of_host.get("TcpExt.TCPTimeouts", 0) for host, of_host in counters.items()}
-    why = ", ".join(f"{count} retransmission timeouts of {host}" for host, count in timeouts.items() if count)
+    why = ", ".join(
+        words.format(count=of_host[name], host=host)
+        for name, words in _CAUSES.items()
+        for host, of_host in counters.items()
+        if of_host.get(name)
+    )
     for name in limits_bps:
         begin_s, length_s = _longest_stall(measured.series.get(name, Series("bit/s", (), ())))
         if length_s >= STALL_S:

@@ -21,7 +21,7 @@ from scenarios.reproduction.parts import Part
 _SHARED = (
     *("experiments", "execution", "probes", "topologies", "congestion", "controllers", "services", "native"),
     *("flightpath", "scenarios/command", "scenarios/__main__.py"),
-    ":(exclude)experiments/judging.py",
+    *(":(exclude)experiments/claims.py", ":(exclude)experiments/judging.py"),
     ":(exclude,glob)scenarios/**/*claims.py",
     ":(exclude,glob)scenarios/**/*figures.py",
 )

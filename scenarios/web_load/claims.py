@@ -144,7 +144,7 @@ def _ours() -> Iterable[ClaimCheck]:
 
 def _unless_study(evidence: Evidence, check: Check) -> Outcome:
     """Checks a claim unless the run varies more than protocol and load."""
-    if names := varied([*evidence.cells, *evidence.unusable]):
+    if names := varied([*evidence.cells, *evidence.left_out]):
         raise InsufficientData(f"this run varies {', '.join(sorted(names))}: see the figures `study_…`")
     return check(evidence)
 
@@ -153,7 +153,7 @@ def _adjusted(evidence: Evidence) -> Outcome:
     """Judges the value of a parameter that helps most."""
     if not evidence.cells:
         raise InsufficientData(evidence.why_empty)
-    if not varied([*evidence.cells, *evidence.unusable]):
+    if not varied([*evidence.cells, *evidence.left_out]):
         raise InsufficientData("this run adjusts no parameter: give --receive-buffer or --buffering several values")
     tried = {f"{e.factor}={e.value}": e.change for e in effects(evidence.cells) if e.protocol == "mptcp"}
     if not tried:

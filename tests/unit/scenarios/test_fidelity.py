@@ -252,6 +252,14 @@ def test_a_transfer_that_stands_still_is_found_with_its_timeouts(rates, stall):
     assert [tuple(finding) for finding in found] == ([(DEGRADED, stall)] if stall else [])
 
 
+def test_a_stall_of_mptcp_is_told_by_its_own_counters():
+    counters = {"h1": {"MPTcpExt.NoDSSInWindow": 26}, "h2": {"MPTcpExt.MPTCPRetrans": 41, "TcpExt.TCPTimeouts": 0}}
+    (found,) = judge_goodput(transfer(1e8, 9e8, 0.0, 0.0, 9e8), {"goodput": 1e9}, counters)
+    assert found.reason.endswith(
+        "(h1 dropped 26 packets outside MPTCP's window, 41 retransmissions by MPTCP's timer of h2)"
+    )
+
+
 def test_a_watch_needs_a_name_for_every_link():
     testbed = SimpleNamespace(links=(SimpleNamespace(name="h9-eth0:s1-eth9"),))
     with pytest.raises(ValueError, match="h9-eth0:s1-eth9"):

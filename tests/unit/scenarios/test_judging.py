@@ -14,6 +14,7 @@ from experiments.judging import (
     Range,
     about,
     change,
+    claim,
     direction_and_size,
     judge,
     of_ratio,
@@ -91,13 +92,9 @@ def test_the_tolerance_of_a_ratio_grows_with_it():
     assert of_ratio(-75, 2) == pytest.approx(0.5)
 
 
-def cells(**goodputs: list[float]) -> list[CellResult]:
+def cells(verdict: Verdict = Verdict.FAITHFUL, **goodputs: list[float]) -> list[CellResult]:
     return [
-        CellResult(
-            Cell({"kind": kind}, number),
-            Measurement({"goodput": Metric(value, "bit/s")}),
-            Certificate(Verdict.FAITHFUL),
-        )
+        CellResult(Cell({"kind": kind}, number), Measurement({"goodput": Metric(value, "bit/s")}), Certificate(verdict))
         for kind, values in goodputs.items()
         for number, value in enumerate(values, start=1)
     ]
@@ -114,11 +111,29 @@ def test_a_direction_and_a_size_are_judged_apart():
     assert size.claim == "mptcp is faster: by how much"
 
 
-def test_a_gap_is_named_by_its_parameters_and_so_is_what_is_not_usable():
-    evidence = Evidence(cells(tcp=[1.0]), "full", cells(mptcp=[1.0]))
-    for kind, words in (("mptcp", "mptcp: no cell is usable"), ("quic", "quic was not measured")):
-        outcome = judge({"": change(evidence, "goodput", {"kind": "tcp"}, {"kind": kind})}, MORE)
-        assert (outcome.verdict, outcome.why) == (NOT_TESTED, words)
+FASTER = claim("faster", "more", lambda e: {"": change(e, "goodput", {"kind": "tcp"}, {"kind": "mptcp"})}, MORE)
+
+
+def test_degraded_cells_count_only_if_they_are_few():
+    faithful = cells(tcp=[3.8, 3.9, 4.0, 3.9, 3.9], mptcp=[7.9, 8.0, 8.1, 8.0])
+    (one,) = check_claims([FASTER], [*faithful, *cells(Verdict.DEGRADED, mptcp=[0.1])], "full")
+    (many,) = check_claims([FASTER], [*faithful, *cells(Verdict.DEGRADED, mptcp=[0.1, 0.1])], "full")
+    assert (one.verdict, one.why) == (NOT_DECIDED, f"{TOO_WIDE}; 1 of 10 cells is degraded")
+    assert (many.verdict, many.why) == (YES, "2 of 11 cells are degraded and left out")
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict", "words"),
+    [
+        ("mptcp", Verdict.UNUSABLE, "mptcp: no cell is usable"),
+        ("mptcp", Verdict.DEGRADED, "mptcp: no cell is faithful"),
+        ("quic", Verdict.UNUSABLE, "quic was not measured"),
+    ],
+)
+def test_a_gap_is_named_by_its_parameters_and_so_is_what_does_not_count(kind, verdict, words):
+    evidence = Evidence(cells(tcp=[1.0]), "full", cells(verdict, mptcp=[1.0]))
+    outcome = judge({"": change(evidence, "goodput", {"kind": "tcp"}, {"kind": kind})}, MORE)
+    assert (outcome.verdict, outcome.why) == (NOT_TESTED, words)
 
 
 def test_what_carries_nothing_has_no_ratio():
