@@ -21,6 +21,9 @@ NEEDS_REAL_CLOCK = "needs the real clock: in virtual time computing takes no tim
 _MOST_DEGRADED = 0.1
 """Share of the usable cells of a run that may be degraded and still count."""
 
+NONE_FAITHFUL = "no cell is faithful"
+"""Why a claim is not tested whose cells are all degraded."""
+
 
 class InsufficientData(Exception):
     """This run cannot answer a claim; the message says why."""
@@ -54,7 +57,7 @@ class Evidence:
         """Why no cell counts."""
         if not self.left_out:
             return "no cell was measured"
-        return "no cell is usable" if not usable(self.left_out) else "no cell is faithful"
+        return "no cell is usable" if not usable(self.left_out) else NONE_FAITHFUL
 
     def where(self, **parameters: object) -> "Evidence":
         """Returns the cells with these parameters; a tuple stands for any of its values."""

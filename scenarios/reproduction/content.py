@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from experiments.claims import NONE_FAITHFUL
 from results.figures.drawing import draw_figures
 from results.records import CellResult, ClaimVerdict
 from results.statistics.estimates import Estimate, growth_percent, mean, usable
@@ -112,10 +113,13 @@ def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Pa
 
 
 def _explained(claim: JudgedClaim, paper: Paper) -> JudgedClaim:
-    """Adds the reason beside what is not reproduced, or not decided."""
-    if claim.verdict not in (ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_DECIDED):
+    """Adds the reason beside what is not reproduced, not decided, or not tested because the machine was too slow."""
+    if claim.verdict is ClaimVerdict.NOT_TESTED and NONE_FAITHFUL in claim.why:
+        why = reason(paper, claim.claim) or "it takes a machine with more processors"
+    elif claim.verdict in (ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_DECIDED):
+        why = reason(paper, claim.claim) or "the reason is not known"
+    else:
         return claim
-    why = reason(paper, claim.claim) or "the reason is not known"
     return replace(claim, why="; ".join(filter(None, (claim.why, why))))
 
 

@@ -26,6 +26,7 @@ def stored_run(
     status: RunStatus | None = RunStatus.DONE,
     plan: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] = HERE,
+    verdict: Verdict = Verdict.FAITHFUL,
 ) -> str:
     """A run of a part with its first so many cells, or all; it is still running if no status is given.
 
@@ -35,7 +36,7 @@ def stored_run(
     for order, cell in enumerate(part.plan().cells()[:cells]):
         # Repetitions that differ a little, so that there is an interval.
         value = goodput(cell.parameters) * (1 + 1e-4 * cell.repetition)
-        certificate = Certificate(Verdict.FAITHFUL, (), {"clock": str(part.clock)})
+        certificate = Certificate(verdict, (), {"clock": str(part.clock)})
         store.record(run_id, CellResult(cell, Measurement({"goodput": Metric(value, "bit/s")}), certificate), order)
     if status is not None:
         store.finish_run(run_id, status)

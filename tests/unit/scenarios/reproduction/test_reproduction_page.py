@@ -8,7 +8,7 @@ import pytest
 
 from experiments.claims import NEEDS_REAL_CLOCK
 from flightpath.clock import Clock
-from results.records import Claim, ClaimVerdict, RunStatus
+from results.records import Claim, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
 from scenarios.reproduction import writing
 from scenarios.reproduction.content import FigurePage, Page, PaperPage, counts, measured, measured_figures
@@ -149,6 +149,12 @@ def test_a_verdict_that_is_not_reproduced_has_its_reason_beside_it_and_the_set_u
     for page in written(store, [part])[1:]:
         assert "not so: 1000 Mbit/s, 2000 Mbit/s, 5000 Mbit/s, and 1 more; at 5 and 10 Gbit/s slow start takes" in page
         assert "What differs in the set-up" in page and "our preflight, which downloads by SFTP too" in page
+
+
+def test_a_claim_without_a_faithful_cell_says_what_machine_it_takes(store):
+    stored_run(store, verdict=Verdict.DEGRADED)
+    for page in written(store)[1:]:
+        assert "no cell is faithful; 12 of 12 cells are degraded and left out; it takes a machine with more" in page
 
 
 def test_what_is_missing_is_named(store):
