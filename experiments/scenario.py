@@ -25,7 +25,7 @@ from results.metrics import of_network
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from topologies.links import events
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.emulators import choose_emulator
+from topologies.links.emulators import choose_emulator, disciplines_of
 from topologies.links.events import LinkEvent
 from topologies.links.spec import LinkSpec
 from topologies.testbed.capacity import capacity_bps
@@ -271,11 +271,14 @@ class Scenario(ABC):
             UsageError: an event does not fit a topology.
             MissingCapability: a link emulator, a program or a congestion control is missing.
         """
+        disciplines: set[str] = set()
         for cell in plan.cells():
-            events.check(self.link_events(cell, plan), self.topology(cell, plan))
-            captures.check(plan, self.topology(cell, plan))
+            topology = self.topology(cell, plan)
+            events.check(self.link_events(cell, plan), topology)
+            captures.check(plan, topology)
+            disciplines |= disciplines_of(topology)
         recordings.check(plan)
-        choose_emulator(plan.settings["emulator"])
+        choose_emulator(plan.settings["emulator"], disciplines)
         for program in (*self.programs, *_TESTBED_PROGRAMS):
             require(program)
         for algorithm in {name for cell in plan.cells() for name in self.algorithms(cell, plan)}:
@@ -294,11 +297,12 @@ class Scenario(ABC):
         cell, plan = context.cell, context.plan
         context.progress(0.0, "starting the testbed")
         planned, emulator = self.link_events(cell, plan), plan.settings["emulator"]
+        topology = self.topology(cell, plan)
         if planned:  # a link that is to change must be emulated, even if it has no limits to begin with
-            emulator = choose_emulator(emulator)
+            emulator = choose_emulator(emulator, disciplines_of(topology))
         options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
         with ExitStack() as stack:
-            testbed = stack.enter_context(Testbed(self.topology(cell, plan), **options))
+            testbed = stack.enter_context(Testbed(topology, **options))
             path_bps = capacity_bps(testbed, self.endpoints(cell, plan))
             with testbed.reporting_component_failure():
                 services = self.start_services(testbed, context, stack)

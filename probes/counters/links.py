@@ -5,6 +5,7 @@ from typing import Any
 
 from flightpath.errors import MeasurementFailed
 from probes.counters.sampling import CounterLog
+from topologies.links import dualpi2
 from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink
 from topologies.links.spec import COUNTERS
 
@@ -60,6 +61,7 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: 
         "max_frame_bytes": after["spec"].get("max_frame_bytes"),
         "cpu_percent": _cpu_percent(before, after, elapsed_s),
         **_lateness(after.get("lateness_ns")),
+        **({"dualpi2": dualpi2.difference(before["dualpi2"], after["dualpi2"])} if "dualpi2" in after else {}),
     }
 
 

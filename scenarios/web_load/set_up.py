@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from controllers.subflows.policies import POLICIES
-from experiments.parameters import Factor, one_of
+from experiments.parameters import Factor, one_of, option_name
 from experiments.plan import Plan
 from experiments.policy import NO_POLICY, controller_policy
 from flightpath.errors import UsageError
@@ -24,7 +24,11 @@ KERNEL_SIZED = "auto"
 _SECOND_PATH: Mapping[str, tuple[str, ...]] = {"used": ("signal",), "backup": ("signal", "backup"), "unused": ()}
 """Flags with which servers announce their addresses, for each use of MPTCP's second path."""
 
-_SCHEDULERS = Path("/proc/sys/net/mptcp/available_schedulers")
+_KERNEL = "kernel"
+_MPTCP_SYSCTLS = ("scheduler", "path_manager", "stale_loss_cnt", "close_timeout", "add_addr_timeout")
+"""Factors that are sysctls of MPTCP."""
+
+_MPTCP = Path("/proc/sys/net/mptcp")
 _HOSTS = (CLIENT, WEB, DATABASE)
 
 
@@ -52,9 +56,26 @@ def _page_bytes(text: str) -> int:
     return size
 
 
-def _check_scheduler(text: str) -> None:
-    here = _SCHEDULERS.read_text().split() if _SCHEDULERS.exists() else []
-    require_known("--scheduler", text, sorted({"default", *here}))
+def _offered(option: str, default: str) -> dict[str, Any]:
+    """Returns the arguments of a factor whose values the kernel names in a sysctl `available_…s`."""
+    file = _MPTCP / f"available_{option_name(option)}s"
+
+    def check(text: str) -> None:
+        here = file.read_text().split() if file.exists() else []
+        require_known(option, text, sorted({default, *here}))
+
+    return {"option": option, "default": default, "check": check}
+
+
+def _of_mptcp(option: str, what: str) -> Factor:
+    """Returns a factor that is a sysctl with a whole number."""
+
+    def check(text: str) -> None:
+        if text != _KERNEL:
+            whole(option, text, 0, 2**31 - 1)
+
+    words = f"net.mptcp.{option_name(option)}: {what}; kernel: as the kernel has it"
+    return Factor(option, words, _KERNEL, check=check)
 
 
 def _buffer_bytes(text: str) -> int | None:
@@ -79,11 +100,16 @@ FACTORS = (
         **_one_of("--second-path", *_SECOND_PATH),
     ),
     Factor(
-        "--scheduler",
-        "MPTCP's packet scheduler (net.mptcp.available_schedulers)",
-        "default",
-        check=_check_scheduler,
+        help="MPTCP's packet scheduler (net.mptcp.available_schedulers)",
+        **_offered("--scheduler", "default"),
     ),
+    Factor(
+        help="who opens subflows: the kernel, or a program, of which there is none (net.mptcp.available_path_managers)",
+        **_offered("--path-manager", _KERNEL),
+    ),
+    _of_mptcp("--stale-loss-cnt", "timeouts in a row after which a subflow is not used"),
+    _of_mptcp("--close-timeout", "seconds for which a connection without subflows waits for one"),
+    _of_mptcp("--add-addr-timeout", "seconds after which an address is announced again"),
     Factor(
         "--receive-buffer", "buffer of each connection; auto: the kernel sizes it", KERNEL_SIZED, check=_buffer_bytes
     ),
@@ -160,7 +186,13 @@ class SetUp:
     @property
     def joins_expected(self) -> bool:
         """Whether subflows must join MPTCP's connections."""
-        return self.is_mptcp and self._values["second_path"] != "unused"
+        opens_subflows = self._values["second_path"] != "unused" and self._values["path_manager"] == _KERNEL
+        return self.is_mptcp and opens_subflows
+
+    @property
+    def _sysctls(self) -> Mapping[str, str]:
+        values = {name: self._values[name] for name in _MPTCP_SYSCTLS if self._values[name] != _KERNEL}
+        return {f"net.mptcp.{name}": value for name, value in values.items()} if self.is_mptcp else {}
 
     def planes(self) -> list[LinkSpec]:
         """Returns the link of each plane, at the scale of the run."""
@@ -176,7 +208,7 @@ class SetUp:
             "congestion_control": self._values["congestion_control"],
             "settings": {
                 "receive_buffer_bytes": _buffer_bytes(self._values["receive_buffer"]),
-                "sysctls": {"net.mptcp.scheduler": self._values["scheduler"]} if self.is_mptcp else {},
+                "sysctls": self._sysctls,
             },
         }
         if self._is_fabric:

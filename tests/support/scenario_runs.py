@@ -25,6 +25,7 @@ ONE_CELL = {
     "dtn_streams": "--only streams=2 --only traffic=isolated --only size_mb=100",
     "dtn_tools": "--only tool=iperf3 --only size_mb=20 --only buffer_kib=512",
     "dtn_window": "--only window_kib=128 --only tool=preflight --seconds 2",
+    "l4s_coexistence": "--only queue=dualpi2 --only flows=dctcp+cubic --only rtt_ms=10 --seconds 3 --warm-up 2",
     "multipath_10gbe": "--only configuration=tun4_path6 --only paths=1 --link 50Mbit,1ms --seconds 1 --size 5",
     "multipath_unequal": "--only paths=equal --only transport=adaptive --seconds 1",
     "vegas_thresholds": "--only congestion_control=cubic --only paths=1x400Mbit --seconds 1",

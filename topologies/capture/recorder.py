@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,24 +21,32 @@ _SAMPLING_INTERVAL_US = 10_000
 
 
 class Recorder:
-    """A context manager that records all links of a network into a file.
+    """A context manager that records the links of a network into a file.
 
     When it has been left, the file lacks `description` at its end, which `results.recording.file` appends.
 
     Args:
         file: replaced if it exists.
         limit_bytes: size at which the recording ends.
+        links: those to record; all by default.
 
     Attributes:
         found: what was recorded, or the `problem`.
         description: the network, and when the recording began and ended; empty if there was a problem.
     """
 
-    def __init__(self, network: Mininet, file: Path, limit_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        network: Mininet,
+        file: Path,
+        limit_bytes: int = MAX_BYTES,
+        links: Sequence[EmulatedLink] | None = None,
+    ) -> None:
         self.file = file
         self.found: Mapping[str, Any] = {}
         self.description: Mapping[str, Any] = {}
         self._network, self._limit = network, limit_bytes
+        self._links: Sequence[EmulatedLink] = network.links if links is None else links
         self._began_ns = 0
 
     def __enter__(self) -> Self:
@@ -47,7 +55,7 @@ class Recorder:
         Raises:
             MissingCapability: this user may not open packet sockets, or the program has not been built.
         """
-        ends = [_interface(end) for link in self._network.links for end in (link.intf1, link.intf2)]
+        ends = [_interface(end) for link in self._links for end in (link.intf1, link.intf2)]
         program = str(native.binary("recorder"))
         self._process = native_program.start(
             [program, str(self.file), str(self._limit), str(_SAMPLING_INTERVAL_US), *ends]
@@ -68,7 +76,7 @@ class Recorder:
         self.description = {
             "hosts": [host.name for host in self._network.hosts],
             "switches": [switch.name for switch in self._network.switches],
-            "links": [_link(link) for link in self._network.links],
+            "links": [_link(link) for link in self._links],
             "began_ns": self._began_ns,
             "ended_ns": ended_ns,
         }

@@ -3,7 +3,7 @@
 import dataclasses
 import zlib
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any, Self
 
@@ -119,8 +119,8 @@ class EmulatedLink(Link, ChangeableLink):
 
     @classmethod
     @abstractmethod
-    def require(cls) -> None:
-        """Raises MissingCapability if this machine, or this user, cannot make such links."""
+    def require(cls, disciplines: Collection[str] = ()) -> None:
+        """Raises MissingCapability if this machine, or this user, cannot make such links, with these queues."""
 
     @abstractmethod
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:

@@ -1,9 +1,11 @@
 """Choice of the link emulator."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from mininet.node import Node
+from mininet.topo import Topo
 
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import MissingCapability, UsageError
@@ -18,8 +20,8 @@ _LINKS: dict[str, type[EmulatedLink]] = {link.emulator: link for link in (RelayL
 EMULATORS = ("auto", *_LINKS)
 
 
-def choose_emulator(requested: str = "auto") -> str:
-    """Returns the requested emulator, or for `auto` the first that works on this machine.
+def choose_emulator(requested: str = "auto", disciplines: Collection[str] = ()) -> str:
+    """Returns the requested emulator, or for `auto` the first that works on this machine with these queue disciplines.
 
     The relay is tried first: it behaves the same on every kernel, and measures its own lateness. In virtual time no
     packet is late, and netem comes first, because it needs a third of the processor time.
@@ -30,12 +32,18 @@ def choose_emulator(requested: str = "auto") -> str:
     order = list(_LINKS) if clock_here() is Clock.REAL else list(_LINKS)[::-1]
     for name in order if requested == "auto" else (requested,):
         try:
-            _LINKS[name].require()
+            _LINKS[name].require(disciplines)
         except MissingCapability as problem:
             problems.append(problem)
         else:
             return name
     raise problems[0]
+
+
+def disciplines_of(topology: Topo) -> set[str]:
+    """Returns the queue disciplines of a topology's links."""
+    values = (value for *_, info in topology.links(withInfo=True) for value in info.values())
+    return {value.discipline for value in values if isinstance(value, LinkSpec)}
 
 
 def link_class(emulator: str) -> type[EmulatedLink]:

@@ -41,6 +41,7 @@ class LinkField:
     effect: Effect = Effect.NONE
     drop_cause: str = ""  # cause, in a link's statistics, of packets dropped because of this field
     counter: str = ""  # counter, in a link's statistics, of packets that this field affects otherwise
+    disciplines: Sequence[str] = ()  # queue disciplines that have this option; empty: all
 
     @property
     def key(self) -> str:
@@ -48,7 +49,7 @@ class LinkField:
 
     def check(self, value: Any) -> None:
         """Raises UsageError, naming the field, for an invalid value."""
-        if self.choices:
+        if self.choices and value is not None:
             require_known(self.key, value, self.choices)
         if self.bounds and value is not None and not self.bounds[0] <= value <= self.bounds[1]:
             low, high = map(self.text, self.bounds)
@@ -88,11 +89,29 @@ def switch(key: str, help_text: str, *, relay: str, **attributes: Any) -> Any:
     return link_field(False, key, "on", help_text, **kind, **attributes)
 
 
+def of_disciplines(disciplines: Sequence[str], key: str, example: str, help_text: str, **attributes: Any) -> Any:
+    """Makes a field for an option of some queue disciplines; None is the kernel's default."""
+    text = attributes.get("text", str)
+    kind = {
+        "describe": lambda value, _spec: "" if value is None else f"{key} {text(value)}",
+        "relay": lambda value, _spec: {} if value is None else {key: value},
+        "disciplines": disciplines,
+    }
+    return link_field(None, key, example, help_text, **kind, **attributes)
+
+
 def parse_switch(text: str, key: str) -> bool:
     """Reads `on` or `off`, or another word for one of them; a UsageError names the key and the accepted forms."""
     if text.lower() not in _SWITCHES:
         raise UsageError(f"{key}: cannot read {text!r}", "accepted forms: on, off")
     return _SWITCHES[text.lower()]
+
+
+def parse_whole(text: str, key: str) -> int:
+    """Reads a whole number; a UsageError names the key."""
+    if not text.isdecimal():
+        raise UsageError(f"{key}: cannot read {text!r}", "accepted form: a whole number")
+    return int(text)
 
 
 def require_known(key: str, word: str, known: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,11 @@ from typing import Any, Self
 from flightpath.commands import CommandFailed, at_once, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
-from topologies.links import traffic_control
+from topologies.links import dualpi2, traffic_control
 from topologies.links.changes import DIRECTIONS, Direction
 from topologies.links.emulated_link import EmulatedLink, LinkEnd, veth_pair
 from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
-from topologies.links.spec import LinkSpec
+from topologies.links.spec import KERNEL_DISCIPLINES, LinkSpec
 from topologies.links.timer import Timer
 from topologies.links.traffic_control import Stages
 from topologies.sandbox import kernel_settings
@@ -41,7 +41,7 @@ class NetemLink(EmulatedLink):
 
     @classmethod
     @override
-    def require(cls) -> None:
+    def require(cls, disciplines: Collection[str] = ()) -> None:
         # Tried in a network namespace that vanishes at once; the user's own network is not touched.
         as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         sandbox = [require("unshare"), *as_root, "--net"]
@@ -53,6 +53,14 @@ class NetemLink(EmulatedLink):
                 f"this kernel makes no netem links ({reason})",
                 f"as root: modprobe -a {' '.join(traffic_control.MODULES)}; or use --emulator relay",
             ) from error
+        for discipline in set(disciplines) & set(KERNEL_DISCIPLINES):
+            try:
+                run([*sandbox, require("tc"), "qdisc", "add", "dev", "lo", "root", discipline])
+            except CommandFailed as error:
+                raise MissingCapability(
+                    f"this kernel has no queue discipline {discipline}",
+                    f"use --clock virtual, whose kernel has it; or as root: modprobe sch_{discipline}",
+                ) from error
 
     @override
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
@@ -84,13 +92,16 @@ class NetemLink(EmulatedLink):
         try:
             _tc(line for link in links for line in link._stage_commands())
         except CommandFailed:
-            cls.require()
+            cls.require({spec.discipline for link in links for spec in link._in_force.values()})
             raise
         try:
             _tc(line for link in links for way, spec in link._in_force.items() for line in link._change(way, spec))
         except CommandFailed:
             for link in links:
                 link._seeds = dict.fromkeys(DIRECTIONS, None)
+        for link in links:
+            for way, spec in link._in_force.items():
+                link._configure_queue(way, spec)
         at_once(partial(link._bound_gso_packets, way, spec) for link in links for way, spec in link._in_force.items())
 
     @override
@@ -153,10 +164,15 @@ class NetemLink(EmulatedLink):
     def _change(self, way: Direction, spec: LinkSpec) -> Iterator[str]:
         return traffic_control.change(self._stages[way], spec, self._kinds[way], self._seeds[way])
 
+    def _configure_queue(self, way: Direction, spec: LinkSpec) -> None:
+        if self._kinds[way] == dualpi2.KIND:
+            dualpi2.configure(self._stages[way].rate, traffic_control.CLASS, traffic_control.QUEUE, spec)
+
     def _apply(self, direction: Direction, changed: Mapping[str, Any]) -> None:
         with self._lock:
             spec = dataclasses.replace(self._in_force[direction], **changed)
             _tc(self._change(direction, spec))
+            self._configure_queue(direction, spec)
             self._bound_gso_packets(direction, spec)
             self._in_force[direction] = spec
 
@@ -172,6 +188,10 @@ class NetemLink(EmulatedLink):
             if bound:
                 run(["ip", "link", "set", "dev", end.name, "gso_max_size", str(bound)])
         self._bounds[way] = bound
+
+    def queue_statistics(self, way: Direction) -> dict[str, float]:
+        """Returns what the kernel knows about a direction's queue of the kind dualpi2 (`dualpi2.statistics`)."""
+        return dualpi2.read(self._stages[way].rate, traffic_control.QUEUE)
 
     def _set_gates(self, directions: Sequence[Direction], black_hole: bool) -> None:
         with self._lock:
@@ -198,7 +218,10 @@ class NetemLink(EmulatedLink):
     @staticmethod
     def _read(*links: "NetemLink") -> Reading:
         gates = [stages.gate for link in links for stages in link._stages.values()]
-        return Reading.take([name for link in links for name in link._names], gates)
+        reading = Reading.take([name for link in links for name in link._names], gates)
+        dual = [(link, way) for link in links for way in DIRECTIONS if link._kinds[way] == dualpi2.KIND]
+        queues = {link._stages[way].rate: link.queue_statistics(way) for link, way in dual}
+        return dataclasses.replace(reading, dualpi2=queues)
 
     def _counters(self, reading: Reading) -> dict[str, Any]:
         counters = {

@@ -9,13 +9,17 @@ interfaces  packets that could not be delivered
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from flightpath.commands import require, run
+from topologies.links.dualpi2 import UNKNOWN_TO_TC
 from topologies.links.spec import COUNTERS
 from topologies.links.traffic_control import HTB, NETEM, QUEUE, Stages
+
+_OVER_LIMIT = {"codel": "drop_overlimit", "fq_codel": "drop_overlimit", "pie": "overlimit", "dualpi2": "overlimits"}
+"""For queues that also drop early: the counter of packets that were dropped because the queue was full."""
 
 _DEVICES = Path("/proc/net/dev")
 _SENT_DROPPED = 11  # column after the name: eight of reception, then bytes, packets, errors
@@ -40,11 +44,13 @@ class Reading:
         qdiscs: queueing disciplines by interface and handle, from `tc -s -j qdisc`.
         gates: statistics of each gate's action, by index.
         refused: for each interface, packets that the other end of its pair did not accept.
+        dualpi2: statistics of queues of this kind, by interface.
     """
 
     qdiscs: Mapping[tuple[str, str], Mapping[str, Any]]
     gates: Mapping[int, Mapping[str, Any]]
     refused: Mapping[str, int]
+    dualpi2: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def take(cls, names: Sequence[str], gates: Sequence[int]) -> "Reading":
@@ -57,7 +63,7 @@ class Reading:
     @classmethod
     def parse(cls, tc_output: str, devices: str, names: Sequence[str]) -> "Reading":
         """Parses JSON of tc(8), first the gates and then the qdiscs of each interface in turn, and /proc/net/dev."""
-        values = list(_json_values(tc_output))
+        values = list(_json_values(UNKNOWN_TO_TC.sub("", tc_output)))
         actions, per_name = values[: -len(names)], values[-len(names) :]
         entries = (entry for value in actions for entry in value)
         gates = {action["index"]: action["stats"] for entry in entries for action in entry.get("actions", ())}
@@ -72,8 +78,10 @@ class Reading:
     def direction(self, stages: Stages, lost: Lost) -> dict[str, Any]:
         """Returns the counters of one direction, in the form of EmulatedLink.stats."""
         gate, htb, queue, netem = self.parts(stages)
-        if "drop_overlimit" in queue:
-            queue_drops, aqm_drops = queue["drop_overlimit"], queue["drops"] - queue["drop_overlimit"]
+        own = self.dualpi2.get(stages.rate)
+        if queue["kind"] in _OVER_LIMIT:
+            queue_drops = queue[_OVER_LIMIT[queue["kind"]]]
+            aqm_drops = queue["drops"] - queue_drops
         else:
             # The kernel counts a dropped GSO packet once. Its other segments are those that are still missing when the
             # queue is empty.
@@ -93,7 +101,7 @@ class Reading:
             "queued_bytes": htb["backlog"] + netem["backlog"],
             **dict.fromkeys(COUNTERS),
             "duplicated_packets": max(0, gone - arrived),
-            "ecn_marked": queue.get("ecn_mark", 0),
+            "ecn_marked": (own or queue).get("ecn_mark", 0),
             "queue_peak_bytes": None,
             "drops": {
                 "queue": queue_drops,
@@ -105,6 +113,7 @@ class Reading:
                 "device": refused + self.refused[stages.rate],
             },
             "lateness_ns": None,
+            **({"dualpi2": own} if own else {}),
         }
 
     def unserialised(self, stages: Stages) -> int:

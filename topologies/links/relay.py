@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from flightpath.overrides import override
 from topologies.links import native_program
 from topologies.links.changes import DIRECTIONS, Direction
 from topologies.links.emulated_link import EmulatedLink, LinkEnd
-from topologies.links.spec import LinkSpec
+from topologies.links.spec import KERNEL_DISCIPLINES, LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 
 _TUN = Path("/dev/net/tun")
@@ -28,8 +28,13 @@ class RelayLink(EmulatedLink):
 
     @classmethod
     @override
-    def require(cls) -> None:
+    def require(cls, disciplines: Collection[str] = ()) -> None:
         native.binary("relay")
+        for discipline in set(disciplines) & set(KERNEL_DISCIPLINES):
+            raise MissingCapability(
+                f"the relay has no queue discipline {discipline}",
+                "use --clock virtual, whose kernel has it; or --emulator netem, if this kernel has it",
+            )
         if not _TUN.exists():
             raise MissingCapability(f"this machine has no {_TUN}", "as root: modprobe tun")
         if not os.access(_TUN, os.R_OK | os.W_OK):
@@ -41,6 +46,7 @@ class RelayLink(EmulatedLink):
     @override
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         # The relay makes both TAP devices in their nodes; make_all() waits for it.
+        self.require([self.a_to_b.discipline, self.b_to_a.discipline])
         self._control_path = TEMPORARY / f"link-{a.name}"
         self._process = native_program.start(
             [
@@ -71,6 +77,7 @@ class RelayLink(EmulatedLink):
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         # Only the difference: a trace that is set again would restart, and a scheduled change must not undo another one
         # that was made in the meantime.
+        self.require([spec.discipline])
         before = getattr(self, direction).settings
         changed = {key: value for key, value in spec.settings.items() if before.get(key) != value}
         if changed:

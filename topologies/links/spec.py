@@ -11,13 +11,15 @@ from typing import Any
 from flightpath import units
 from flightpath.errors import UsageError
 from flightpath.units import format_bandwidth, format_duration
+from topologies.links.burst_loss import BurstLoss
 from topologies.links.fields import (
     Effect,
     LinkField,
     choice,
     duration,
     link_field,
-    percent,
+    of_disciplines,
+    parse_whole,
     probability,
     require_known,
     switch,
@@ -29,54 +31,16 @@ _TCP_IP_BYTES = 20 + 32
 PAYLOAD_SHARE = (1500 - _TCP_IP_BYTES) / (1500 + ETHERNET_HEADER_BYTES)
 """Fraction of a link's bytes that TCP carries: a full packet without the headers of IPv4 and of TCP with timestamps."""
 
+KERNEL_DISCIPLINES = ("pie", "dualpi2")
+"""Queue disciplines that only the kernel has, not the relay."""
+
 _MAX_BANDWIDTH_BPS = 10**12
 _MAX_QUEUE_S = 3600
 _QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
-_BURST_FORMS = "P:R, P:R:BAD or P:R:BAD:GOOD in %, for example 1%:25%"
 _PACKETS_OR_BDPS = re.compile(r"(?P<number>[0-9]{1,12}(?:\.[0-9]{1,12})?)(?P<unit>p|bdp)", re.IGNORECASE)
 
 
-@dataclasses.dataclass(frozen=True)
-class BurstLoss:
-    """Loss in bursts: the two-state chain of Gilbert (1960) and Elliott (1963), one step a packet.
-
-    Attributes:
-        enter: probability, at each packet, of a transition from the good state to the bad one (p).
-        leave: probability of a transition back (r); a burst lasts 1/r packets on average.
-        loss_bad: probability of loss in the bad state (1-h in tc-netem(8)).
-        loss_good: probability of loss in the good state (1-k).
-    """
-
-    enter: float
-    leave: float
-    loss_bad: float = 1.0
-    loss_good: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value <= 1:
-                raise UsageError(
-                    f"burst_loss: {name} of {value} is not a probability", f"accepted forms: {_BURST_FORMS}"
-                )
-        if self.enter > 0 and self.leave == 0 and self.loss_bad == 1:
-            raise UsageError("burst_loss: the bad state is never left, and nothing passes in it", "give R above 0")
-
-    @classmethod
-    def parse(cls, text: str, key: str = "burst_loss") -> "BurstLoss":
-        """Parses `1%:25%`: p and r, optionally followed by the loss in the bad and in the good state."""
-        parts = text.split(":")
-        if not 2 <= len(parts) <= 4:
-            raise UsageError(f"{key}: cannot read {text!r}", f"accepted forms: {_BURST_FORMS}")
-        return cls(*(units.parse_probability(part, key) for part in parts))
-
-    def __str__(self) -> str:
-        return ":".join(map(percent, vars(self).values()))
-
-
-def _parse_mtu(text: str, key: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"{key}: cannot read {text!r}", "accepted form: 1500 (bytes)")
-    return int(text)
+_TIME: dict[str, Any] = {"parse": units.parse_duration, "text": format_duration, "bounds": (1e-6, 10)}
 
 
 def _describe_trace(value: Path | None, _spec: "LinkSpec") -> str:
@@ -198,8 +162,9 @@ class LinkSpec:
     )
     discipline: str = choice(
         "discipline",
-        ("droptail", "codel", "fq_codel"),
-        "of the queue: droptail, codel (RFC 8289) or fq_codel (RFC 8290)",
+        ("droptail", *KERNEL_DISCIPLINES, "codel", "fq_codel"),
+        "of the queue: droptail, codel (RFC 8289) or fq_codel (RFC 8290); only by netem: pie (RFC 8033), "
+        "dualpi2 (RFC 9332)",
         describe=lambda value, spec: "" if value == "droptail" else f"{value} with ECN" if spec.ecn else value,
         relay="discipline",
         netem_fixed="the queued packets would be lost",
@@ -207,12 +172,37 @@ class LinkSpec:
     )
     ecn: bool = switch(
         "ecn",
-        "codel and fq_codel mark packets, where they can, instead of dropping them (RFC 3168)",
+        "codel, fq_codel and pie mark packets, where they can, instead of dropping them (RFC 3168)",
         relay="ecn",
         counter="ecn_marked",
+        disciplines=("codel", "fq_codel", "pie"),
+    )
+    target_s: float | None = of_disciplines(
+        ("pie", "dualpi2"), "target", "20ms", "queueing delay that pie and dualpi2 aim at (default: 15ms)", **_TIME
+    )
+    tupdate_s: float | None = of_disciplines(
+        ("pie", "dualpi2"), "tupdate", "32ms", "time between updates of their probability (default: 15, 16ms)", **_TIME
+    )
+    step_threshold_s: float | None = of_disciplines(
+        ("dualpi2",), "step_threshold", "2ms", "delay above which dualpi2 marks all L4S packets (default: 1ms)", **_TIME
+    )
+    coupling: int | None = of_disciplines(
+        ("dualpi2",),
+        "coupling",
+        "4",
+        "factor k from the probability that classic packets have to that of L4S packets (default: 2)",
+        parse=parse_whole,
+        bounds=(1, 255),
+    )
+    l4s: str | None = of_disciplines(
+        ("dualpi2",),
+        "l4s",
+        "any_ect",
+        "packets for dualpi2's L queue: ect1 (RFC 9331; default), or any_ect, for DCTCP, which Linux sends as ECT(0)",
+        choices=("ect1", "any_ect"),
     )
     mtu_bytes: int = link_field(
-        1500, "mtu", "1500", "largest IP packet; fixed while the link is up", parse=_parse_mtu, bounds=(576, 9000)
+        1500, "mtu", "1500", "largest IP packet; fixed while the link is up", parse=parse_whole, bounds=(576, 9000)
     )
 
     def __post_init__(self) -> None:
@@ -220,8 +210,11 @@ class LinkSpec:
             field.check(getattr(self, name))
         if self.bandwidth_bps is not None and self.trace is not None:
             raise UsageError("trace: a link has a bandwidth or a trace, not both")
-        if self.ecn and self.discipline == "droptail":
-            raise UsageError("ecn: a droptail queue marks nothing", "use it with discipline codel or fq_codel")
+        for field in set_fields(vars(self)):
+            if field.disciplines and self.discipline not in field.disciplines:
+                known = ", ".join(field.disciplines)
+                wrong = f"{field.key}: a {self.discipline} queue has no such option"
+                raise UsageError(wrong, f"disciplines that have it: {known}")
         if self.queue_bytes < self.frame_bytes:
             raise UsageError(f"queue: {self.queue!r} holds less than one packet", f"accepted forms: {_QUEUE_FORMS}")
 
@@ -306,6 +299,11 @@ class LinkSpec:
                 f"queue: {self.queue!r} needs a bandwidth", "give the link a bandwidth, or a queue as 1000p"
             )
         return round(self.mean_bandwidth_bps * seconds / 8)
+
+    @property
+    def limit_packets(self) -> int:
+        """Bound of the queue in full-size packets; at least one."""
+        return self.queue_packets or max(1, self.queue_bytes // self.frame_bytes)
 
     def __str__(self) -> str:
         return ", ".join(filter(None, (field.describe(getattr(self, name), self) for name, field in FIELDS.items())))

@@ -5,6 +5,8 @@ netem's own queue comes after them:
 
     htb, its leaf the queue   queues and serialises packets
     netem                     loses, delays and otherwise impairs them
+
+The options of dualpi2 are set by `topologies.links.dualpi2`.
 """
 
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import UsageError
+from topologies.links import dualpi2
 from topologies.links.fields import Effect
 from topologies.links.spec import FIELDS, LinkSpec
 
@@ -25,6 +28,8 @@ _BURST_S, _EXACT_BURST_S = 1e-3, 2e-5
 _GSO_PACKET_S, _EXACT_GSO_PACKET_S = 1e-3, 1e-4
 _MIN_GSO_PACKET_BYTES, _MAX_GSO_PACKET_BYTES = 3400, 65536
 _QUANTUM_BYTES = 60_000
+_PIE_S = 0.015
+"""Target delay and update interval of PIE (RFC 8033), the kernel's defaults."""
 _MIN_FRAME_BYTES = 60
 _MARGIN_PACKETS = 1000
 _MAX_LIMIT_PACKETS = 2**31 - 1
@@ -126,7 +131,8 @@ def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Itera
     """
     seeded = "" if seed is None else f" seed {seed}"
     yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
-    yield f"qdisc change dev {stages.rate} parent {CLASS} handle {QUEUE} {_queue(spec, kind)}"
+    if kind != dualpi2.KIND:
+        yield f"qdisc change dev {stages.rate} parent {CLASS} handle {QUEUE} {_queue(spec, kind)}"
     yield f"qdisc change dev {stages.exit} root handle {NETEM} {_netem(spec)}{seeded}"
 
 
@@ -146,13 +152,18 @@ def _rate(spec: LinkSpec) -> str:
 
 
 def _queue(spec: LinkSpec, kind: str) -> str:
-    packets = spec.queue_packets or max(1, spec.queue_bytes // spec.frame_bytes)
     if kind == "pfifo":
-        return f"pfifo limit {packets}"
+        return f"pfifo limit {spec.limit_packets}"
     if kind == "bfifo":
         return f"bfifo limit {spec.queue_bytes}"
+    if kind == dualpi2.KIND:
+        return kind
     ecn = "ecn" if spec.ecn else "noecn"
-    return f"{kind} limit {packets} target 5ms interval 100ms {ecn}"
+    times = "target 5ms interval 100ms"
+    if kind == "pie":
+        target_s, tupdate_s = (_PIE_S if each is None else each for each in (spec.target_s, spec.tupdate_s))
+        times = f"target {target_s * 1e6:.0f}us tupdate {tupdate_s * 1e6:.0f}us"
+    return f"{kind} limit {spec.limit_packets} {times} {ecn}"
 
 
 def _netem(spec: LinkSpec) -> str:

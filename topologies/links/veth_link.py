@@ -1,7 +1,7 @@
 """Links that emulate nothing: bare veth pairs, faster than any emulator."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +24,7 @@ class VethLink(EmulatedLink):
 
     @classmethod
     @override
-    def require(cls) -> None:
+    def require(cls, disciplines: Collection[str] = ()) -> None:
         pass
 
     @override

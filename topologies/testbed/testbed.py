@@ -23,7 +23,7 @@ from topologies.calibration.links import calibrate
 from topologies.calibration.records import JITTERS, Calibration, PathCalibration
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.emulators import EMULATORS, LinkFactory, choose_emulator, link_class
+from topologies.links.emulators import EMULATORS, LinkFactory, choose_emulator, disciplines_of, link_class
 from topologies.links.spec import LinkSpec
 from topologies.testbed.controller import FlightpathController, describe
 from topologies.testbed.network import EmulatedNetwork
@@ -160,7 +160,7 @@ class Testbed:
             self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
         with ThreadPoolExecutor(1) as background:
             datapath = background.submit(choose_datapath, self._requested_datapath) if has_switches else None
-            self.emulator = choose_emulator(self._requested_emulator)
+            self.emulator = choose_emulator(self._requested_emulator, disciplines_of(self._topology))
             emulated = link_class(self.emulator)
             self.net.link = LinkFactory(emulated) if self._requested_emulator == "auto" else emulated
             self.net.topo = self._topology

@@ -27,7 +27,7 @@ CLOCK_S = 0.5e-6
 LONG_S = 1.0
 TIMER_SLACK_S = 0.05
 TOO_FAST, TOO_SLOW = 1.00001, 0.99999
-ECT0, CE = 2, 3
+ECT1, ECT0, CE = 1, 2, 3
 
 
 @contextlib.contextmanager
@@ -249,6 +249,44 @@ def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(emulator, discipline, is_
         pair.settled()
         place = max(place for place, arrival in enumerate(pair.arrivals()) if arrival.number in sparse)
         assert (place < 75) == is_isolated, f"{place} came before"
+
+
+def test_pie_keeps_the_queue_short_and_marks():
+    with linked("netem", LinkSpec(bandwidth_bps=2_000_000, discipline="pie", ecn=True)) as pair:
+        assert statistics.median(queueing(pair, tos=ECT0)) < 0.15
+        stats = pair.counters()
+        assert stats["ecn_marked"] > 20 and stats["drops"]["queue"] == 0
+        assert sum(arrival.tos & 3 == CE for arrival in pair.arrivals()) == stats["ecn_marked"]
+
+
+def test_dualpi2_marks_l4s_packets_which_pass_a_flood_of_others():
+    spec = LinkSpec(bandwidth_bps=2_000_000, discipline="dualpi2", step_threshold_s=0.01, target_s=1)
+    with linked("netem", spec) as pair:
+        pair.send(100)
+        pair.until_inside(90)
+        l4s = set(pair.send(20, flow=1, tos=ECT1))
+        early = pair.link.queue_statistics("a_to_b")
+        assert early["delay_c_us"] > 0 and early["delay_l_us"] > 0
+        stats = pair.settled()
+        arrived = pair.arrivals()
+        assert balanced(stats) and stats["out_packets"] == 120
+        assert max(place for place, arrival in enumerate(arrived) if arrival.number in l4s) < 60
+        marked = {arrival.number for arrival in arrived if arrival.tos & 3 == CE}
+        # A packet takes 5.8 ms: all that found two others before them.
+        assert marked <= l4s and len(marked) in (17, 18, 19)
+        queue = stats["dualpi2"]
+        assert (queue["packets_in_c"], queue["packets_in_l"]) == (100, 20)
+        assert queue["step_marks"] == queue["ecn_mark"] == stats["ecn_marked"] == len(marked)
+
+
+def test_options_of_dualpi2_can_change():
+    with linked("netem", LinkSpec(bandwidth_bps=2_000_000, discipline="dualpi2")) as pair:
+        pair.send(5, tos=ECT0)
+        pair.settled()
+        pair.link.change("a_to_b", l4s="any_ect")
+        pair.send(7, tos=ECT0)
+        queue = pair.settled()["dualpi2"]
+        assert (queue["packets_in_c"], queue["packets_in_l"]) == (5, 7)
 
 
 def test_tcp_fills_the_link_s_queue_and_not_its_own(emulator):

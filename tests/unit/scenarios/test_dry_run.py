@@ -7,6 +7,7 @@ import pytest
 
 from flightpath.project import PROJECT
 from scenarios.command import runner
+from scenarios.l4s_coexistence import L4sCoexistence
 from scenarios.mptcp_load import MptcpLoad
 
 
@@ -23,6 +24,8 @@ from scenarios.mptcp_load import MptcpLoad
         ("--receive-buffer some", 2, "cannot read"),
         ("--policy fastest", 2, "unknown"),
         ("--scheduler blast", 2, "--scheduler: 'blast' is unknown"),
+        ("--path-manager nobody", 2, "--path-manager: 'nobody' is unknown"),
+        ("--stale-loss-cnt few", 2, "--stale-loss-cnt: 'few' is not a whole number"),
         ("--policy ecmp", 2, "add --topology fabric"),
         ("--scale 0", 2, "--scale: 0 is not possible"),
         ("--threads 0", 2, "--threads: 0 is less than 1"),
@@ -43,6 +46,14 @@ def test_what_makes_no_sense_is_refused_in_a_sentence_and_makes_nothing(tmp_path
         output = capsys.readouterr().err
         assert ended.value.code == code and output.startswith("error: ") and reason in output
         assert not results.exists()
+
+
+def test_a_queue_that_no_emulator_of_this_kernel_has_is_refused_with_the_clock_that_has_it(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        options = ["--clock", "real", "--emulator", "relay", "--results", str(tmp_path / "results")]
+        runner.main(L4sCoexistence(), options)
+    assert ended.value.code == 3
+    assert "no queue discipline" in (output := capsys.readouterr().err) and "--clock virtual" in output
 
 
 def test_a_command_that_is_refused_prints_one_error_and_has_its_exit_code(tmp_path):

@@ -5,10 +5,16 @@ import pytest
 from experiments.catalogue import find, names
 from experiments.claims import check_claims
 from results.records import ClaimVerdict
-from tests.support.claim_cases import dtn, multipath, steering, web_load
+from tests.support.claim_cases import congestion, dtn, multipath, steering, web_load
 from tests.support.claim_cases.case import Case, World
 
-WORLDS: dict[str, World] = {**dtn.WORLDS, **multipath.WORLDS, **steering.WORLDS, **web_load.WORLDS}
+WORLDS: dict[str, World] = {
+    **congestion.WORLDS,
+    **dtn.WORLDS,
+    **multipath.WORLDS,
+    **steering.WORLDS,
+    **web_load.WORLDS,
+}
 CLAIMS = [(name, check.claim) for name in names() for check in find(name).claims]
 
 

@@ -8,7 +8,7 @@ from flightpath.errors import MissingCapability, UsageError
 from topologies.links.emulators import choose_emulator, link_class
 
 
-def lacking(what: str) -> None:
+def lacking(what: str, *_: object) -> None:
     raise MissingCapability(f"no {what}", f"as root: get {what}")
 
 
@@ -18,7 +18,7 @@ def machine(monkeypatch):
 
     def have(*works: str) -> None:
         for name in ("relay", "netem"):
-            require = (lambda: None) if name in works else partial(lacking, name)
+            require = (lambda *_: None) if name in works else partial(lacking, name)
             monkeypatch.setattr(link_class(name), "require", require)
 
     return have
@@ -50,3 +50,9 @@ def test_what_does_not_work_says_how_to_get_it(machine, works, requested, missin
 def test_an_unknown_one_is_refused_with_those_known():
     with pytest.raises(UsageError, match=r"'netm' is unknown\n.*auto, relay, netem"):
         choose_emulator("netm")
+
+
+@pytest.mark.parametrize("discipline", ["pie", "dualpi2"])
+def test_a_queue_that_only_the_kernel_has_is_not_the_relay_s(discipline):
+    with pytest.raises(MissingCapability, match=rf"the relay has no queue discipline {discipline}\n.*--clock virtual"):
+        choose_emulator("relay", {discipline})

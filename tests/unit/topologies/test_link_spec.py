@@ -36,6 +36,8 @@ def test_everything_is_described_in_the_order_of_the_fields():
         "50Mbit, 15ms, jitter 2ms (uniform, with reordering), 0.1% loss, burst loss 1%:25%:100%:0%, 0.3% corrupted, "
         "0.2% duplicated, queue 1bdp, codel with ECN"
     )
+    dual = LinkSpec.parse(discipline="dualpi2", target="20ms", coupling="4", l4s="any_ect")
+    assert str(dual) == "unlimited, 0, queue 1000p, dualpi2, target 20ms, coupling 4, l4s any_ect"
 
 
 def test_the_relay_understands_all_settings():
@@ -50,7 +52,8 @@ def test_each_field_reads_its_own_example_and_is_in_the_help(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "FILE").write_text("1\n")
     field = FIELDS[name]
-    context = {"ecn": {"discipline": "codel"}, "queue": {"bw": "10Mbit", "delay": "20ms"}}.get(name, {})
+    context = {"bw": "10Mbit", "delay": "20ms"} if name == "queue" else {}
+    context |= {"discipline": field.disciplines[-1]} if field.disciplines else {}
 
     spec = LinkSpec.parse(**context, **{field.key: field.example})
 
@@ -88,6 +91,10 @@ def test_what_makes_no_sense_is_refused_by_name(field, arguments):
         ("mtu", {"mtu_bytes": 10_000}),
         ("burst_loss", {"burst_loss": (2.0, 0.1)}),
         ("ecn", {"ecn": True}),
+        ("ecn", {"ecn": True, "discipline": "dualpi2"}),
+        ("target", {"target_s": 0.01, "discipline": "codel"}),
+        ("coupling", {"coupling": 256, "discipline": "dualpi2"}),
+        ("l4s", {"l4s": "ect0", "discipline": "dualpi2"}),
     ],
 )
 def test_values_out_of_their_bounds_are_refused_by_name(field, wrong):

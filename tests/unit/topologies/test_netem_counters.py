@@ -1,6 +1,9 @@
 """Counters of a netem link, from the output of tc and ip (iproute2 6.1, Linux 6.1)."""
 
+import dataclasses
 import json
+
+import pytest
 
 from topologies.links.netem_counters import NO_LOSS, Reading
 from topologies.links.traffic_control import Stages
@@ -46,3 +49,26 @@ def test_packets_that_are_refused_before_netem_or_behind_it_are_lost_once():
         counters = reading(152, 0, rate, qdisc("netem", "20:", left), refused=1).direction(STAGES, NO_LOSS)
         assert (counters["out_packets"], counters["drops"]["device"]) == (109, 1)
         assert balanced(counters)
+
+
+@pytest.mark.parametrize(
+    ("queue", "own"),
+    [
+        ({"kind": "pie", "overlimit": 4, "ecn_mark": 6}, {}),
+        ({"kind": "dualpi2", "overlimits": 4}, {"rate": {"ecn_mark": 6}}),  # tc says nothing of its marks
+    ],
+)
+def test_packets_that_a_full_queue_drops_are_told_from_early_drops(queue, own):
+    rate = [qdisc("htb", "1:", 90), {**qdisc("", "10:", 90, drops=10), **queue}]
+    found = dataclasses.replace(reading(100, 0, rate, qdisc("netem", "20:", 90)), dualpi2=own)
+    counters = found.direction(STAGES, NO_LOSS)
+    assert (counters["drops"]["queue"], counters["drops"]["aqm"], counters["ecn_marked"]) == (4, 6, 6)
+    assert balanced(counters)
+
+
+def test_a_queue_that_tc_does_not_know_is_read_all_the_same():
+    text = '[{"kind":"dualpi2","handle":"10:","options":{[Unknown qdisc, optlen=96] },"drops":3}]'
+    lines = [ACTION % (0, 0, 0), "[]", text, "[]", "[]"]
+    devices = "".join(f"  {name}: 1 2 0 0 0 0 0 0 3 4 5 0 0 0 0 0\n" for name in NAMES)
+    found = Reading.parse("\n".join(lines), DEVICES + devices, NAMES)
+    assert found.qdiscs["rate", "10:"]["drops"] == 3

@@ -20,6 +20,8 @@ def setup(spec: LinkSpec) -> list[str]:
         (LinkSpec(bandwidth_bps=10_000_000_000), "bfifo limit 1514000"),
         (LinkSpec(bandwidth_bps=10_000_000_000), "burst 1250000"),
         (LinkSpec(discipline="codel", queue="300p"), "codel limit 300 target 5ms interval 100ms noecn"),
+        (LinkSpec(discipline="pie", queue="300p", ecn=True), "pie limit 300 target 15000us tupdate 15000us ecn"),
+        (LinkSpec(discipline="pie", target_s=0.02, tupdate_s=0.03), "target 20000us tupdate 30000us noecn"),
         (LinkSpec(jitter_s=0.002), "delay 1.000us 2000.000us distribution normal"),
         (LinkSpec(burst_loss=BurstLoss(0.01, 0.25, 0.9, 0.001)), "loss gemodel 1% 25% 90% 0.1%"),
         # Both losses in one chain: 1 - 0.5 x (1 - 0.2).

@@ -1,0 +1,44 @@
+"""What the packets of a flow meet at a bottleneck, from a recording of the link: waiting times, marks, drops."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from results.records import Metric
+from results.recording import file
+from results.recording.journeys import ARRIVED, UNDER_WAY, Journeys, journeys
+
+_CE = 3
+"""Value of the IP header's ECN field that means "congestion experienced" (RFC 3168)."""
+
+
+def recorded(path: Path) -> Journeys:
+    """Returns the packets of a recording."""
+    return journeys(file.read(path))
+
+
+def packet_metrics(found: Journeys, sender: str, prefix: str = "") -> Mapping[str, Metric]:
+    """Returns the metrics of the packets with data that a sender's address has sent over the only link recorded.
+
+    These are `queue_delay_mean`, `queue_delay_p50` and `queue_delay_p99` (ms from arrival at the queue until the first
+    bit is sent), `marked` and `dropped` (%), each with the prefix. A flow without packets has none.
+    """
+    packets, bandwidth_bps = found.packets, found.directions[0].bandwidth_bps
+    assert bandwidth_bps, "a bottleneck has a bandwidth"
+    flows = [number for number, flow in enumerate(found.flows) if flow.name.startswith(f"TCP {sender}:")]
+    sent = np.isin(packets["flow"], flows) & (packets["payload"] > 0) & (packets["fate"] != UNDER_WAY)
+    arrived = sent & (packets["fate"] == ARRIVED)
+    if not arrived.any():
+        return {}
+    serialisation_ns = packets["bytes"][arrived] * 8e9 / bandwidth_bps
+    waits_ms = (packets["sent"][arrived] - packets["time"][arrived] - serialisation_ns) / 1e6
+    marked = (packets["arrived_ecn"][arrived] == _CE) & (packets["ecn"][arrived] != _CE)
+    values = {
+        "queue_delay_mean": (float(waits_ms.mean()), "ms"),
+        "queue_delay_p50": (float(np.percentile(waits_ms, 50)), "ms"),
+        "queue_delay_p99": (float(np.percentile(waits_ms, 99)), "ms"),
+        "marked": (100 * float(marked.mean()), "%"),
+        "dropped": (100 * (1 - float(arrived.sum()) / float(sent.sum())), "%"),
+    }
+    return {f"{prefix}{name}": Metric(value, unit) for name, (value, unit) in values.items()}

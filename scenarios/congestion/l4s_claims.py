@@ -1,0 +1,143 @@
+"""Claims of published work about L4S beside classic TCP, for each rate and round trip that was measured.
+
+RFC 9332: De Schepper, Briscoe, White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and
+Scalable Throughput (L4S)", 2023. DualQ 2022: De Schepper, Albisser, Tilmans, Briscoe, "Dual Queue Coupled AQM:
+Deployable Very Low Queuing Delay for All", arXiv:2209.01078, whose abstract has the numbers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from experiments.claims import ClaimCheck, Evidence
+from experiments.judging import (
+    ABOUT_PERCENT,
+    LESS,
+    MORE,
+    Found,
+    Members,
+    Point,
+    Range,
+    change,
+    claim,
+    found,
+    growth,
+    level,
+    sample,
+)
+from results.records import CellResult
+from results.statistics.estimates import usable
+
+COEXISTING = "dctcp+cubic"
+ROUGHLY = 2.0
+"""Largest ratio of rates that are roughly the same; the source names none."""
+
+_FULL_PERCENT = 100 - ABOUT_PERCENT
+_COUPLED, _ONE_QUEUE = "dualpi2", "pie"
+
+
+def l4s_claims() -> tuple[ClaimCheck, ...]:
+    """Returns all claims of the scenario."""
+    return (
+        claim(
+            "coupled queues give cubic more beside DCTCP than one queue does that marks for both",
+            "more than with PIE (RFC 9332)",
+            _members(lambda evidence, point: change(evidence, "rival_goodput", _at(point, _ONE_QUEUE), _at(point))),
+            MORE,
+        ),
+        claim(
+            "coupled, DCTCP and cubic run at roughly the same rate",
+            f"a ratio from {1 / ROUGHLY:g} to {ROUGHLY:g} (RFC 9332: roughly)",
+            _levels("rate_ratio"),
+            Range(1 / ROUGHLY, ROUGHLY),
+            form="{:.2f}",
+        ),
+        claim(
+            "DCTCP's packets wait less than those of cubic beside them",
+            "less (RFC 9332)",
+            _members(_against_rival),
+            LESS,
+        ),
+        claim(
+            "the average queueing delay of DCTCP is below a millisecond",
+            "below 1 ms (RFC 9332)",
+            _levels("queue_delay_mean"),
+            Range(most=1.0),
+            form="{:.2f} ms",
+        ),
+        claim(
+            "the median queueing delay of DCTCP is 100 to 300 us",
+            "100 to 300 us (DualQ 2022)",
+            _levels("queue_delay_p50", 1e3),
+            Range(100, 300),
+            form="{:.0f} us",
+        ),
+        claim(
+            "the 99th percentile of DCTCP's queueing delay is below 2 ms",
+            "below 2 ms (DualQ 2022)",
+            _levels("queue_delay_p99"),
+            Range(most=2.0),
+            form="{:.2f} ms",
+        ),
+        claim(
+            "DCTCP loses no packet by congestion",
+            "none (DualQ 2022)",
+            _levels("dropped"),
+            Range(most=0.0),
+            form="{:.3f} %",
+        ),
+        claim(
+            "the link is close to fully used",
+            f"at least {_FULL_PERCENT:g} % (DualQ 2022: close to full)",
+            _levels("utilisation"),
+            Range(least=_FULL_PERCENT),
+            form="{:.1f} %",
+        ),
+    )
+
+
+def answer(cells: Sequence[CellResult]) -> list[str]:
+    """Returns how DCTCP and cubic share the link with each queue, and how long their packets wait."""
+    coexisting = Evidence(usable(cells), "").where(flows=COEXISTING)
+    return [_sentence(str(queue), part) for queue, part in coexisting.by("queue").items()]
+
+
+def _sentence(queue: str, part: Evidence) -> str:
+    metrics = ("rate_ratio", "queue_delay_p99", "rival_queue_delay_p99")
+    ratio, own, others = (_range(part, metric) for metric in metrics)
+    return (
+        f"{queue}: DCTCP has {ratio} times the rate of cubic beside it. At the 99th percentile, its packets wait "
+        f"{own} ms, and those of cubic {others} ms."
+    )
+
+
+def _range(evidence: Evidence, metric: str) -> str:
+    values = evidence.values(metric)
+    least, most = (f"{value:.2g}" for value in (min(values), max(values)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _at(point: Point, queue: str = _COUPLED) -> Point:
+    return {**point, "queue": queue, "flows": COEXISTING}
+
+
+def _members(measure: Callable[[Evidence, Point], Found]) -> Members:
+    """Returns what finds a value for each rate and round trip."""
+
+    def members(evidence: Evidence) -> Mapping[str, Found]:
+        return {name: measure(evidence, point) for name, point in _points(evidence)}
+
+    return members
+
+
+def _levels(metric: str, scale: float = 1) -> Members:
+    return _members(lambda evidence, point: level(evidence, metric, scale=scale, **_at(point)))
+
+
+def _against_rival(evidence: Evidence, point: Point) -> Found:
+    both = ("rival_queue_delay_mean", "queue_delay_mean")
+    return found(lambda: growth(*(sample(evidence, metric, _at(point)) for metric in both)))
+
+
+def _points(evidence: Evidence) -> Iterator[tuple[str, Point]]:
+    for rate in evidence.tried("rate_mbps"):
+        for round_trip in evidence.tried("rtt_ms"):
+            yield f"{rate} Mbit/s, {round_trip} ms", {"rate_mbps": rate, "rtt_ms": round_trip}

@@ -1,0 +1,62 @@
+"""Runs for the claims about L4S beside classic TCP."""
+
+from results.records import ClaimVerdict
+from scenarios.congestion.l4s_claims import COEXISTING
+from scenarios.l4s_coexistence import L4sCoexistence
+from tests.support.claim_cases.case import Case, Point, Values, World, case, constant, grid, times
+
+YES, UNDECIDED = ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_DECIDED
+DUAL = {"queue": "dualpi2"}
+ONE_POINT = {**DUAL, "rate_mbps": 40, "rtt_ms": 10}
+
+
+def _as_published(point: Point) -> Values:
+    """With PIE, DCTCP leaves cubic a tenth, and both wait as long."""
+    if point["queue"] == "pie":
+        return {"rival_goodput": 2e6, "rival_queue_delay_mean": 15.0, "queue_delay_mean": 15.0}
+    return {
+        "rival_goodput": 2e7,
+        "rate_ratio": 1.1,
+        "rival_queue_delay_mean": 15.0,
+        "queue_delay_mean": 0.3,
+        "queue_delay_p50": 0.2,
+        "queue_delay_p99": 1.2,
+        "dropped": 0.0,
+        "utilisation": 98.0,
+    }
+
+
+def _beyond(metric: str, wrong: float, bound: float) -> Case:
+    """The case of a value within a bound: another one at one point of many, and exactly the bound."""
+    return case(ONE_POINT, constant(**{metric: wrong}), tie=constant(**{metric: bound}), on_tie=UNDECIDED)
+
+
+L4S = World(
+    grid(
+        L4sCoexistence.axes, queue=("dualpi2", "pie"), flows=(COEXISTING,), rate_mbps=(4, 40), rtt_ms=(10, 50)
+    ),
+    _as_published,
+    {
+        "coupled queues give cubic more beside DCTCP than one queue does that marks for both": case(
+            ONE_POINT, times("rival_goodput", 0.05), tie=constant(rival_goodput=1e7)
+        ),
+        "coupled, DCTCP and cubic run at roughly the same rate": _beyond("rate_ratio", 3.0, 2.0),
+        "DCTCP's packets wait less than those of cubic beside them": case(
+            ONE_POINT, constant(queue_delay_mean=20.0), tie=constant(queue_delay_mean=15.0)
+        ),
+        "the average queueing delay of DCTCP is below a millisecond": _beyond("queue_delay_mean", 1.5, 1.0),
+        "the median queueing delay of DCTCP is 100 to 300 us": _beyond("queue_delay_p50", 0.05, 0.3),
+        "the 99th percentile of DCTCP's queueing delay is below 2 ms": _beyond("queue_delay_p99", 2.5, 2.0),
+        "DCTCP loses no packet by congestion": case(
+            ONE_POINT,
+            constant(dropped=0.01),
+            tie=constant(dropped=0.0),
+            on_tie=YES,
+            on_noise=YES,  # nothing is nothing, however often
+            on_one=UNDECIDED,
+        ),
+        "the link is close to fully used": _beyond("utilisation", 80.0, 95.0),
+    },
+)
+
+WORLDS = {"l4s_coexistence": L4S}
