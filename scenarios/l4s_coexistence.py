@@ -8,7 +8,7 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from experiments.parameters import Axis, PlanRequest, Setting, at_least
+from experiments.parameters import Axis, Setting, at_least
 from experiments.plan import Plan
 from experiments.scenario import CellContext, RunningCell, Scenario
 from flightpath.errors import MeasurementFailed
@@ -112,9 +112,7 @@ class _Flows:
             metrics["rate_ratio"] = Metric(goodputs[0] / max(goodputs[1], 1.0), "1")
         series: dict[str, Series] = {}
         packets = recorded(self._run.folder / "bottleneck")
-        for prefix, algorithm, trace, goodput in zip(
-            ("", "rival_"), algorithms, self._traces, goodputs, strict=False
-        ):
+        for prefix, algorithm, trace, goodput in zip(("", "rival_"), algorithms, self._traces, goodputs, strict=False):
             sender = self._run.testbed.host(_ENDS[algorithm == SCALABLE][0]).address()
             metrics |= {f"{prefix}goodput": Metric(goodput, "bit/s"), **packet_metrics(packets, sender, prefix)}
             series[f"{prefix}goodput"] = throughput(trace, self._begin_s, self._to_s)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from results.records import Metric
 from results.recording import file
 from results.recording.journeys import ARRIVED, UNDER_WAY, Journeys, journeys
+from results.records import Metric
 
 _CE = 3
 """Value of the IP header's ECN field that means "congestion experienced" (RFC 3168)."""

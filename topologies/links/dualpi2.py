@@ -24,7 +24,8 @@ _MESSAGE = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence nu
 _QDISC = struct.Struct("=BxxxiIII")  # tcmsg: family, interface, handle, parent, information
 _ATTRIBUTE = struct.Struct("=HH")  # length and type
 _NLMSG_ERROR, _RTM_NEWQDISC, _RTM_GETQDISC = 2, 36, 38
-_REQUEST, _ACK = 1, 4
+_FLAGS = 1 | 4 | 8  # a request, to be acknowledged, and answered to its sender: older kernels only tell a group
+_REPLY_LIMIT_S = 5.0
 _TCA_KIND, _TCA_OPTIONS, _TCA_XSTATS = 1, 2, 4
 _NESTED = 0x8000
 _LIMIT, _TARGET, _TUPDATE, _STEP_THRESHOLD, _COUPLING, _ECN_MASK = 1, 3, 4, 8, 10, 14
@@ -43,7 +44,8 @@ def configure(interface: str, parent: str, handle: str, spec: LinkSpec) -> None:
     Raises:
         FlightpathError: the kernel refuses them.
     """
-    _ask(change_request(socket.if_nametoindex(interface), _number(parent), _number(handle), spec), interface)
+    body = change_body(socket.if_nametoindex(interface), _number(parent), _number(handle), spec)
+    _ask(_RTM_NEWQDISC, body, interface)
 
 
 def read(interface: str, handle: str) -> dict[str, float]:
@@ -53,18 +55,18 @@ def read(interface: str, handle: str) -> dict[str, float]:
         FlightpathError: there is no such queue.
     """
     body = _QDISC.pack(0, socket.if_nametoindex(interface), _number(handle), 0, 0)
-    return statistics(_ask(_message(_RTM_GETQDISC, _REQUEST, body), interface))
+    return statistics(_ask(_RTM_GETQDISC, body, interface))
 
 
-def change_request(index: int, parent: int, handle: int, spec: LinkSpec) -> bytes:
-    """Returns the message that sets the options of a queue on the interface with an index."""
+def change_body(index: int, parent: int, handle: int, spec: LinkSpec) -> bytes:
+    """Returns the body of the message that sets the options of a queue on the interface with an index."""
     times = {_TARGET: spec.target_s, _TUPDATE: spec.tupdate_s, _STEP_THRESHOLD: spec.step_threshold_s}
     values = {_LIMIT: spec.limit_packets, **{kind: round(s * 1e6) for kind, s in times.items() if s is not None}}
     octets = {_COUPLING: spec.coupling, _ECN_MASK: _ECN_MASKS.get(spec.l4s or "")}
     options = [_attribute(kind, struct.pack("=I", value)) for kind, value in values.items()]
     options += [_attribute(kind, struct.pack("=B", value)) for kind, value in octets.items() if value is not None]
     body = _QDISC.pack(0, index, handle, parent, 0) + _attribute(_TCA_KIND, KIND.encode() + b"\0")
-    return _message(_RTM_NEWQDISC, _REQUEST | _ACK, body + _attribute(_TCA_OPTIONS | _NESTED, b"".join(options)))
+    return body + _attribute(_TCA_OPTIONS | _NESTED, b"".join(options))
 
 
 def statistics(reply: bytes) -> dict[str, float]:
@@ -83,19 +85,28 @@ def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[
     return {name: value - before[name] if name in COUNTERS else value for name, value in after.items()}
 
 
-def _ask(request: bytes, interface: str) -> bytes:
-    """Sends a request to the kernel and returns its reply."""
+def _ask(kind: int, body: bytes, interface: str) -> bytes:
+    """Sends a request to the kernel and returns its answer; empty if it has none but that it is done."""
+    answer = b""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
-        kernel.send(request)
-        reply = kernel.recv(1 << 16)
-    _length, kind, *_ = _MESSAGE.unpack_from(reply)
-    if kind == _NLMSG_ERROR and (code := struct.unpack_from("=i", reply, _MESSAGE.size)[0]):
+        kernel.settimeout(_REPLY_LIMIT_S)
+        kernel.send(_message(kind, body))
+        try:
+            while _kind_of(reply := kernel.recv(1 << 16)) != _NLMSG_ERROR:  # which an acknowledgement is, too
+                answer = reply
+        except TimeoutError as error:
+            raise FlightpathError(f"queue {KIND} of {interface}: the kernel does not answer") from error
+    if code := struct.unpack_from("=i", reply, _MESSAGE.size)[0]:
         raise FlightpathError(f"queue {KIND} of {interface}: {os.strerror(-code)}")
-    return reply
+    return answer
 
 
-def _message(kind: int, flags: int, body: bytes) -> bytes:
-    return _MESSAGE.pack(_MESSAGE.size + len(body), kind, flags, 1, 0) + body
+def _kind_of(message: bytes) -> int:
+    return int(_MESSAGE.unpack_from(message)[1])
+
+
+def _message(kind: int, body: bytes) -> bytes:
+    return _MESSAGE.pack(_MESSAGE.size + len(body), kind, _FLAGS, 1, 0) + body
 
 
 def _attribute(kind: int, value: bytes) -> bytes:

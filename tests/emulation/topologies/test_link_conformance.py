@@ -255,7 +255,8 @@ def test_pie_keeps_the_queue_short_and_marks():
     with linked("netem", LinkSpec(bandwidth_bps=2_000_000, discipline="pie", ecn=True)) as pair:
         assert statistics.median(queueing(pair, tos=ECT0)) < 0.15
         stats = pair.counters()
-        assert stats["ecn_marked"] > 20 and stats["drops"]["queue"] == 0
+        # Above a probability of 10 % it drops what it could mark (RFC 8033, 5.1).
+        assert stats["ecn_marked"] > 0 and stats["drops"]["aqm"] > 20 and stats["drops"]["queue"] == 0
         assert sum(arrival.tos & 3 == CE for arrival in pair.arrivals()) == stats["ecn_marked"]
 
 

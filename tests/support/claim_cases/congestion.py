@@ -32,9 +32,7 @@ def _beyond(metric: str, wrong: float, bound: float) -> Case:
 
 
 L4S = World(
-    grid(
-        L4sCoexistence.axes, queue=("dualpi2", "pie"), flows=(COEXISTING,), rate_mbps=(4, 40), rtt_ms=(10, 50)
-    ),
+    grid(L4sCoexistence.axes, queue=("dualpi2", "pie"), flows=(COEXISTING,), rate_mbps=(4, 40), rtt_ms=(10, 50)),
     _as_published,
     {
         "coupled queues give cubic more beside DCTCP than one queue does that marks for both": case(

@@ -6,7 +6,6 @@ from topologies.links import dualpi2
 from topologies.links.spec import LinkSpec
 
 CHANGE = (
-    "64000000 2400 0500 01000000 00000000"  # 100 bytes, RTM_NEWQDISC, request and acknowledgement
     "00000000 07000000 00001000 01000100 00000000"  # interface 7, handle 10:, parent 1:1
     "0c00 0100 6475616c70693200"  # TCA_KIND: dualpi2
     "3400 0280"  # TCA_OPTIONS, nested
@@ -22,11 +21,11 @@ CHANGE = (
 def test_the_options_of_a_queue_are_these_bytes():
     texts = {"target": "20ms", "tupdate": "32ms", "step_threshold": "2ms", "coupling": "4", "l4s": "any_ect"}
     spec = LinkSpec.parse(discipline="dualpi2", queue="100p", **texts)
-    assert dualpi2.change_request(7, 0x10001, 0x100000, spec).hex() == CHANGE.replace(" ", "")
+    assert dualpi2.change_body(7, 0x10001, 0x100000, spec).hex() == CHANGE.replace(" ", "")
 
 
 def test_what_is_not_given_is_left_to_the_kernel():
-    request = dualpi2.change_request(7, 0x10001, 0x100000, LinkSpec(discipline="dualpi2", queue="100p"))
+    request = dualpi2.change_body(7, 0x10001, 0x100000, LinkSpec(discipline="dualpi2", queue="100p"))
     assert request.hex().endswith("0c000280" + "0800010064000000")
 
 
