@@ -1,6 +1,7 @@
 """The command `flightpath replay`: measures a stored cell again, and stops its clock to look."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -67,7 +68,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath replay"
 def _replay(options: argparse.Namespace) -> int:
     if options.commands is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("there is no terminal to ask at", 'say what to print, as --run "h1 ss -tin"')
-    sigterm_as_interrupt()
+    if options.commands is None:  # there Ctrl-C stops the clock, and ends nothing
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _end)
+    else:
+        sigterm_as_interrupt()
     store = Store.open(store_location(options), create=False)
     record = store.run(options.run)
     plan = stored_plan(record)
@@ -85,6 +90,10 @@ def _replay(options: argparse.Namespace) -> int:
         if prompt.result is None:
             return 0
         return _compare(stored, prompt.result, is_another_run=cell.is_another_run)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _say_what_is_repeated(record: RunRecord, planned: PlannedCell) -> None:

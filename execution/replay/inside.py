@@ -1,10 +1,10 @@
 """What a replay runs in a copy of a cell's kernel, in the namespace of the switches and links.
 
-    inside.py NODES links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD|is EVENT BEGAN
+    inside.py STATE links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD END|is EVENT BEGAN
 
-It reads the request for the cell from stdin. NODES is an object of JSON: for each node, a process in its namespace.
-`read` prints the counter of an event. `find` waits until it is above BEGAN, and prints the time on the kernel's clock,
-in ns.
+It reads the request for the cell from stdin. STATE is what the prompt knows of the cell, as JSON (`State`). `read`
+prints the counter of an event. `find` waits until it is above BEGAN, and prints the time on the kernel's clock, in ns;
+it gives up at END.
 """
 
 import json
@@ -33,9 +33,24 @@ from topologies.links.spec import LinkSpec
 from topologies.links.traffic_control import HTB, Stages
 
 _EVENTS = ("retransmission", "subflow joined", "link down", "link up", "queue h1-s1 > 90%")
+_CARRIER = {"link down": "carrier_down_count", "link up": "carrier_up_count"}
 _QUEUE = re.compile(r"queue (?P<link>\S+) *> *(?P<share>\S+)")
 _INTERFACES = Path("/sys/class/net")
 _UP = 1  # IFF_UP of netdevice(7)
+
+
+class State(NamedTuple):
+    """State of a cell whose clock stands still.
+
+    Attributes:
+        nodes: for each node, a process in its namespace.
+        load_began_ns: time from which events count, in ns since the start of the guest's kernel.
+        changes: what `set` has changed, as link events.
+    """
+
+    nodes: Mapping[str, str]
+    load_began_ns: int
+    changes: Sequence[str]
 
 
 class _Link(NamedTuple):
@@ -54,41 +69,39 @@ class _Link(NamedTuple):
 
 
 class _Replay:
-    """The cell in whose copy this process runs.
+    """The cell in whose copy this process runs."""
 
-    Args:
-        nodes: a process in the namespace of each node.
-    """
-
-    def __init__(self, nodes: Mapping[str, str]) -> None:
+    def __init__(self, state: State) -> None:
         request = CellRequest.model_validate_json(sys.stdin.read())
-        plan, self._nodes = Plan.from_json(request.plan), nodes
-        topology = request.experiment().topology(plan.cells()[request.order], plan)
-        links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
-        # Links of the relay, and those without limits, have no interfaces between their ends.
-        self._links = [link for link in links if (_INTERFACES / link.names[0]).exists()]
+        scenario, plan, self._nodes = request.experiment(), Plan.from_json(request.plan), state.nodes
+        cell = plan.cells()[request.order]
+        topology = scenario.topology(cell, plan)
+        self._links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
+        passed_s = (time.monotonic_ns() - state.load_began_ns) / 1e9
+        for event in sorted([*scenario.link_events(cell, plan), *map(LinkEvent.parse, state.changes)], key=_time):
+            if event.at_s <= passed_s:
+                self._change(event)
 
-    def links(self, *changes: str) -> None:
-        """Prints the queue and the losses of each direction of each link, after changes."""
-        for change in changes:
-            self._change(change)
-        row = "{:14} {:12} {:>12} {:>22} {:>9} {:>9} {:>9}".format
-        print(row("link", "one end", "rate", "queue", "under way", "dropped", "lost"))
-        for link in self._links:
+    def links(self) -> None:
+        """Prints the queue and the losses of each direction of each link."""
+        row = "{:14} {:11} {:>11} {:>16} {:>9} {:>7} {:>5}".format
+        print(row("link", "one end", "rate", "queue (B)", "under way", "dropped", "lost"))
+        for link in self._seen():
             reading = Reading.take(link.names, [stages.gate for stages in link.stages.values()])
             for way, stages in link.stages.items():
                 _, htb, _, netem = reading.parts(stages)
                 drops, spec = reading.direction(stages, NO_LOSS)["drops"], getattr(link.now, way)
                 rate = format_rate(spec.bandwidth_bps) if spec.bandwidth_bps else "unlimited"
-                queue = f"{htb['backlog']} of {spec.queue_bytes} B"
+                rate = rate if _is_up(link.names[0]) else "down"
+                queue = f"{htb['backlog']}/{spec.queue_bytes}"
                 dropped = drops["queue"] + drops["aqm"]
                 print(row(link.name(way), link.ends[0][1], rate, queue, netem["qlen"], dropped, drops["loss"]))
 
-    def set(self, *changes: str) -> None:
-        """Makes the last of several changes of links, those before it having been made."""
-        for change in changes[:-1]:
-            self._change(change)
-        event, link, ways, before = self._change(changes[-1])
+    def set(self, change: str) -> None:
+        """Changes a link."""
+        event = LinkEvent.parse(f"0 {change}")
+        link, ways, before = self._change(event)
+        self._seen(link)
         if event.carrier is not None:
             state = "up" if event.carrier else "down"
             run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in link.names))
@@ -102,26 +115,41 @@ class _Replay:
             lines += [traffic_control.gate(link.stages[way], is_open=not event.black_hole) for way in ways]
         run([require("tc"), "-batch", "-"], stdin="\n".join(lines))
 
-    def _change(self, text: str) -> tuple[LinkEvent, _Link, Sequence[Direction], Mapping[Direction, LinkSpec]]:
-        """Makes a change in what is known of a link; returns it, its link and directions, and what they were."""
-        event = LinkEvent.parse(f"0 {text}")
-        number, ways = events.find(event.link, [link.ends for link in self._links])
-        link = self._links[number]
+    def _change(self, event: LinkEvent) -> tuple[_Link, Sequence[Direction], Mapping[Direction, LinkSpec]]:
+        """Makes a change in what is known of a link; returns it, the directions, and what they were."""
+        link, ways = self._find(event.link)
         before = {way: getattr(link.now, way) for way in DIRECTIONS}
         event.apply(link.now, ways)
-        return event, link, ways, before
+        return link, ways, before
+
+    def _find(self, name: str) -> tuple[_Link, Sequence[Direction]]:
+        number, ways = events.find(name, [link.ends for link in self._links])
+        return self._links[number], ways
+
+    def _seen(self, *links: _Link) -> Sequence[_Link]:
+        """Returns those of some links, by default of all, that have interfaces between their ends.
+
+        Raises:
+            UsageError: none has.
+        """
+        seen = [link for link in links or self._links if (_INTERFACES / link.names[0]).exists()]
+        if not seen:
+            raise UsageError("links of the relay, and those without limits, can be neither looked into nor changed")
+        return seen
 
     def read(self, event: str) -> None:
         """Prints the counter of an event, above which it has happened."""
         count = self._counter(event)()
         print(0 if event.startswith("queue") else count)
 
-    def find(self, event: str, began: str, period_ns: str) -> None:
+    def find(self, event: str, began: str, period_ns: str, end_ns: str) -> None:
         """Waits for an event, and prints when it was there."""
         count = self._counter(event)
         try:
             while count() <= int(began):
                 time.sleep(int(period_ns) / 1e9)
+                if time.monotonic_ns() > int(end_ns):
+                    raise MeasurementFailed("the load has ended before")
         except OSError as error:
             raise MeasurementFailed("the cell has ended before") from error
         print(time.monotonic_ns())
@@ -142,15 +170,16 @@ class _Replay:
                 return lambda: sum(_value(process, "Tcp.RetransSegs") for process in hosts)
             case "subflow joined":
                 return lambda: sum(_value(process, "MPTcpExt.MPJoinAckRx") for process in hosts)
-            case "link down":
-                return lambda: sum(not _is_up(link.names[0]) for link in self._links)
-            case "link up":
-                return lambda: sum(_is_up(link.names[0]) for link in self._links)
+            case "link down" | "link up" as kind:
+                # A number of those that are down would miss that one comes back when another one is cut.
+                files = [_INTERFACES / link.names[0] / _CARRIER[kind] for link in self._seen()]
+                return lambda: sum(int(file.read_text(encoding="ascii")) for file in files)
         if (queue := _QUEUE.fullmatch(event)) is None:
             raise UsageError(f"there is no event {event!r}", did_you_mean(event, _EVENTS))
-        number, ways = events.find(queue["link"], [link.ends for link in self._links])
-        link, share = self._links[number], parse_probability(queue["share"], "queue")
-        parts = [(link.stages[way].rate, share * link.specs[way].queue_bytes) for way in ways]
+        link, ways = self._find(queue["link"])
+        self._seen(link)
+        share = parse_probability(queue["share"], "queue")
+        parts = [(link.stages[way].rate, share * getattr(link.now, way).queue_bytes) for way in ways]
         return lambda: sum(_backlog(name) > limit for name, limit in parts)
 
 
@@ -160,6 +189,10 @@ def _link(info: Mapping[str, Any]) -> _Link:
     names, stages = stages_between(a[1], b[1])
     specs: dict[Direction, LinkSpec] = {way: info.get(way) or spec for way in DIRECTIONS}
     return _Link(ends, DryRunLink(specs["a_to_b"], specs["b_to_a"]), specs, names, stages)
+
+
+def _time(event: LinkEvent) -> float:
+    return event.at_s
 
 
 def _value(process: str, counter: str) -> int:
@@ -178,10 +211,10 @@ def _backlog(interface: str) -> int:
 
 def main(words: Sequence[str]) -> int:
     """Runs a command, and returns the exit code."""
-    nodes, verb, *rest = words
+    state, verb, *rest = words
 
     def command() -> None:
-        replay = _Replay(json.loads(nodes))
+        replay = _Replay(State(*json.loads(state)))
         commands: dict[str, Callable[..., None]] = {
             "links": replay.links,
             "set": replay.set,

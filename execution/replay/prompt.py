@@ -7,6 +7,8 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from execution.replay import inside
+from execution.replay.inside import State
 from execution.replay.stopped_cell import REQUEST_IN_GUEST, ROOT, StoppedCell
 from experiments.fidelity.watch import LOAD_BEGAN
 from flightpath.errors import FlightpathError, UsageError
@@ -16,23 +18,27 @@ from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
 from results.records import CellResult
 
-_INSIDE = "execution.replay.inside"
+_INSIDE = inside.__name__
 _COARSE_NS, _FINE_NS = 1_000_000, 10_000
 _MAX_MISSES = 100
+_NEVER_NS = 2**63 - 1
 _HELP = """\
-look, which the cell does not notice (all of it happens in a copy of the kernel):
-  h1 ss -tin              run any program in a host; with `sh` in the namespace of the switches and links
-  connections             every TCP connection of every host, with its window, round trip and state
-  links                   each link's queue, drops and packets under way
-  hosts                   the names of hosts and switches
+look, unnoticed by the cell (in a copy of the kernel):
+  h1 ss -tin          run a program in a host; with `sh` beside switches, links
+  connections         every TCP connection: window, round trip, state
+  links               each link's queue, drops and packets under way
+  hosts               the names of hosts and switches
 go on:
-  step 1ms                go on for so long
-  until 3.5s              go on to a moment, counted from the start of the load, or to an event:
-  until EVENT             retransmission; subflow joined; link down; link up; queue s1-s2 > 90%
-  continue                go on to the end, and compare the figures with the stored ones
-  set h1-s1 loss=1%       change a link, as in events: from here on it is another run
-  quit                    end here
+  step 1ms            go on for so long
+  until 3.5s          go on to a moment, counted from the start of load
+  until EVENT         retransmission; subflow joined; link down; link up;
+                      queue s1-s2 > 90%
+  continue            go on to the end, and compare with the stored figures
+  Ctrl-C              stop the clock again, wherever it is
+  set h1-s1 loss=1%   change a link, as in events: then it is another run
+  quit                end here
 """
+_INTRO = "`help` explains the commands; looking costs no virtual time"
 
 
 class Prompt(cmd.Cmd):
@@ -44,7 +50,9 @@ class Prompt(cmd.Cmd):
 
     def __init__(self, cell: StoppedCell, stored: CellResult) -> None:
         super().__init__()
-        self._cell, self._load_began_ns = cell, int(stored.certificate.found[LOAD_BEGAN])
+        found = stored.certificate.found
+        self._cell, self._load_began_ns = cell, int(found[LOAD_BEGAN])
+        self._load_ended_ns = self._load_began_ns + round(found["load_s"] * 1e9)
         self._changes: list[str] = []
         self.result: CellResult | None = None
 
@@ -55,25 +63,34 @@ class Prompt(cmd.Cmd):
         self.do_until(when)
 
     def run_all(self, lines: Sequence[str]) -> None:
-        """Runs commands one after the other, until one of them ends the replay."""
+        """Runs commands one after the other, until one of them ends the replay.
+
+        Raises:
+            UsageError: a command is invalid, or the cell has ended before it.
+        """
         for line in lines:
-            if self.result is not None or self.onecmd(line):
-                return
+            if self.result is None:
+                if self.onecmd(line) and self.result is None:
+                    return
+            elif line != "continue":
+                raise UsageError(f"the cell has ended before {line!r} could run", "choose an earlier moment")
 
     @override
-    def cmdloop(self, intro: str | None = None) -> None:
-        if self.result is not None:
-            return
-        while True:
+    def cmdloop(self, intro: str | None = _INTRO) -> None:
+        while self.result is None:
             try:
-                super().cmdloop("`help` explains the commands; looking costs no virtual time")
+                super().cmdloop(intro)
             except FlightpathError as error:
                 print(error, file=sys.stderr)
             except KeyboardInterrupt:
-                self._cell.forget_look()
-                print("(`quit` ends)", file=sys.stderr)
+                print(file=sys.stderr)
+                if self._cell.stop():
+                    self._say_where()
+                else:
+                    self.do_continue("")
             else:
                 return
+            intro = ""
 
     @override
     def emptyline(self) -> bool:
@@ -82,13 +99,16 @@ class Prompt(cmd.Cmd):
     @override
     def default(self, line: str) -> bool:  # type: ignore[override]  # cmd stops if it is true
         if line == "EOF":
+            print()  # the shell's own prompt follows
             return True
         node, _, command = line.partition(" ")
-        if not command:
-            known = [*self._cell.nodes(), *(name.removeprefix("do_") for name in self.get_names() if "do_" in name)]
-            raise UsageError(f"there is no command {node!r}", did_you_mean(node, known))
         if node in ("tc", "ip", "ss", "ovs-ofctl", "ovs-vsctl"):
             node, command = ROOT, line
+        if node not in (nodes := self._cell.nodes()):
+            known = [*nodes, *(name.removeprefix("do_") for name in self.get_names() if "do_" in name)]
+            raise UsageError(f"there is no command and no host {node!r}", did_you_mean(node, known))
+        if not command:
+            raise UsageError(f"{node}: which program shall run there?", f"for example: {node} ss -tin")
         looked = self._cell.look(node, command)
         print(looked.output, end="")
         if looked.code:
@@ -111,7 +131,7 @@ class Prompt(cmd.Cmd):
 
     def do_links(self, _: str) -> None:
         """Prints the queue of each link."""
-        print(self._inside("links", *self._changes), end="")
+        print(self._inside("links"), end="")
 
     def do_step(self, text: str) -> bool:
         """Goes on for a time."""
@@ -137,13 +157,16 @@ class Prompt(cmd.Cmd):
 
     def do_set(self, text: str) -> None:
         """Changes a link."""
-        self._inside("set", *self._changes, text)
-        self._changes.append(text)
+        self._inside("set", text)
+        self._changes.append(f"{self._now_s():.9f}s {text}")
         self._cell.keep_copy()
         print("from here on it is another run: its figures need not be the stored ones")
 
+    def _now_s(self) -> float:
+        return (self._cell.now_ns - self._load_began_ns) / 1e9
+
     def _now(self) -> str:
-        return f"{(self._cell.now_ns - self._load_began_ns) / 1e9:.9f} s"
+        return f"{self._now_s():.9f} s"
 
     def _go_until(self, time_ns: int) -> bool:
         """Goes on to a time, and says where it is; returns whether the cell has ended."""
@@ -166,26 +189,32 @@ class Prompt(cmd.Cmd):
         for _ in range(_MAX_MISSES):  # a copy in which a program runs may be some us ahead
             self._cell.go_until(max(self._cell.now_ns, found_ns))
             if self._inside("is", event, began).strip() == "yes":
-                break
+                self._say_where()
+                return False
             found_ns += _FINE_NS
         self._say_where()
-        return False
+        raise FlightpathError(f"{event!r} was over before the clock could be stopped")
 
     def _find(self, event: str, began: str, period_ns: int) -> int:
         """Returns when an event happens, in a copy that looks so often and ends with that."""
         try:
-            return int(self._inside("find", event, began, str(period_ns)))
+            return int(self._inside("find", event, began, str(period_ns), str(self._end_ns())))
         except UsageError:
             raise
-        except FlightpathError as error:  # the copy has measured the cell to its end
-            raise UsageError(f"no {event!r} before the end of the cell", f"it is still {self._now()}") from error
+        except FlightpathError as error:  # the copy has come to the end of the load, or of the cell
+            raise UsageError(f"no {event!r} before the end of the load", f"it is still {self._now()}") from error
         finally:
             self._cell.forget_look()
 
+    def _end_ns(self) -> int:
+        """Returns when the load ends: afterwards the network is taken down. Of another run, or later, nobody knows."""
+        is_known = not self._cell.is_another_run and self._cell.now_ns < self._load_ended_ns
+        return self._load_ended_ns if is_known else _NEVER_NS
+
     def _inside(self, *words: str) -> str:
         """Runs a command of our own in the copy, where the switches and links are."""
-        nodes = json.dumps(self._cell.nodes())
-        looked = self._cell.look(ROOT, shlex.join(python_module(_INSIDE, nodes, *words)), REQUEST_IN_GUEST)
+        state = json.dumps(State(self._cell.nodes(), self._load_began_ns, self._changes))
+        looked = self._cell.look(ROOT, shlex.join(python_module(_INSIDE, state, *words)), REQUEST_IN_GUEST)
         if looked.code == UsageError.exit_code:
             raise UsageError(looked.output.strip())
         if looked.code:

@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,15 @@ class StoppedCell:
                 return False
         return True
 
+    def stop(self) -> bool:
+        """Stops the clock where it is, after `go_until` or `result` was interrupted; returns False if it has ended."""
+        self.forget_look()
+        if self._running.pace.reached.is_set():
+            return True
+        is_stopped = self.go_until(0)
+        self.now_ns = self._running.clock.wanted_ns
+        return is_stopped
+
     def result(self) -> CellResult:
         """Lets the cell go on to its end, and returns what was measured."""
         self.forget_look()
@@ -113,7 +123,8 @@ class StoppedCell:
     def copied(self) -> GuestCopy:
         """Returns the copy of this moment."""
         if self._copy is None:
-            self._copy = GuestCopy(self._guest.shared, self._guest.clock, self._running)
+            with _uninterrupted():
+                self._copy = GuestCopy(self._guest.shared, self._guest.clock, self._running)
         return self._copy
 
     def forget_look(self) -> None:
@@ -133,6 +144,19 @@ class StoppedCell:
     def _has_ended(self) -> bool:
         self._result = self._result or self._call.answer()
         return self._result is not None
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Lets Ctrl-C wait: a copy that nobody waited for would be taken for the next one."""
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -32,6 +32,8 @@ _MESSAGE = struct.Struct("=IIQ")  # operation, sequence number, time in ns
 _FOREVER_NS = 2**63 - 1
 _LEAD_NS = 20_000_000
 """Lead of a guest over real time without asking, if it has computed for longer than this."""
+_STEP_NS = 10_000_000
+"""Lead of a guest whose clock somebody may stop meanwhile."""
 _COPY_LIMIT_S = 120
 """Limit for the answer to a request for a copy, which takes the time to copy the memory."""
 
@@ -122,12 +124,12 @@ class Stops(Pace):
     def jump(self, wanted_ns: int) -> Jump:
         with self._changing:
             if wanted_ns < self._until_ns:
-                return Jump(0, self._until_ns)
+                return Jump(0, min(self._until_ns, wanted_ns + _STEP_NS))
             self.reached.set()
             return Jump(_STOPPED_S)
 
     def go_until(self, time_ns: int = _FOREVER_NS) -> None:
-        """Lets the clock go on to a time, in ns since the guest's start; by default to the end."""
+        """Lets the clock go on to a time, in ns since the guest's start: to its end by default, and by 0 no further."""
         with self._changing:
             self._until_ns = time_ns
             self.reached.clear()

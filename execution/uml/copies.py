@@ -4,7 +4,6 @@ The kernel copies its memory and starts each of its programs anew (`kernel.patch
 original does not have, runs commands from files in the shared folder. Until it waits for something, no time passes.
 """
 
-import contextlib
 import itertools
 import os
 import shlex
@@ -28,6 +27,8 @@ done
 """
 _TRIES = 10_000
 """Number of events after which a guest has been idle at one of them."""
+_WAIT_LIMIT_S = 600
+"""Limit for a guest to come to its next event, in real seconds."""
 _FAILED = 2**63  # a negative error number
 _POLL_S = 0.02
 
@@ -75,7 +76,7 @@ class GuestCopy:
         self._write(_FIRST_PROGRAM, f"exec /bin/sh -c {shlex.quote(script)} sh {self._number}\n")
         self.pace = Stops()
         self.clock = GuestClock(self.pace, holds=True)
-        self._pid = _copied(original)
+        self._pid, self._has_ended = _copied(original), False
         try:
             controller.attend_copy(self.clock)
             self._await_hold()
@@ -110,13 +111,15 @@ class GuestCopy:
 
     def close(self) -> None:
         """Ends the copy."""
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        if not self._has_ended:  # afterwards its number may be another process's
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
+            self._has_ended = True
 
     def _await_hold(self) -> None:
         while not self.clock.is_held.wait(_POLL_S):
             if os.waitpid(self._pid, os.WNOHANG)[0]:
+                self._has_ended = True
                 raise ProcessLookupError
 
     def _file(self) -> Path:
@@ -129,7 +132,8 @@ class GuestCopy:
 def _copied(original: Stopped) -> int:
     """Returns the process of a new copy; where the kernel computes just now, it goes on until it waits."""
     for _ in range(_TRIES):
-        original.pace.reached.wait()
+        if not original.pace.reached.wait(_WAIT_LIMIT_S):
+            break
         if pid := original.clock.ask_for_copy():
             if pid >= _FAILED:
                 break

@@ -218,6 +218,7 @@ def _plot(options: argparse.Namespace) -> None:
     argument("--pdf", action="store_true", help="as PDF (report.pdf); needs Chromium: make browser-setup"),
 )
 def _report(options: argparse.Namespace) -> None:
+    from results.commands.watch import linked_pages
     from results.pages.html_report import render_html  # loads templates and networkx, which no other command needs
     from results.pages.pdf import browser, print_pdf
 
@@ -228,7 +229,8 @@ def _report(options: argparse.Namespace) -> None:
     folder = store.artifacts(options.run)
     target: Path = options.output or folder / ("report.pdf" if options.pdf else "report.html")
     figures = drawn_if_possible(record, cells, folder)
-    page = render_html(store, record.run_id, figures, question_of(record), answer_of(record.scenario, cells))
+    packets = linked_pages(store, record) if target.parent == folder and not options.pdf else {}
+    page = render_html(store, record.run_id, figures, question_of(record), answer_of(record.scenario, cells), packets)
     with writing_to(target):
         if options.pdf:
             print_pdf(page, target)

@@ -11,7 +11,7 @@ from flightpath.units import parse_duration
 from results.pages.watch_page import WatchedCell, render_watch
 from results.recording.blocks import FOLDER, file_name
 from results.recording.file import read
-from results.records import CellResult
+from results.records import CellResult, RunRecord
 from results.store.location import add_store_options, store_location
 from results.store.ownership import give_to_caller, writing_to
 from results.store.run_id import LATEST
@@ -27,6 +27,10 @@ examples:
 """
 
 
+MAX_LINKED = 12
+"""Maximum number of cells to whose pages a report links: a page takes a second, and some megabytes."""
+
+
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath watch") -> int:
     """Writes the page, and prints its path."""
     options = parse(_parser(prog), arguments)
@@ -36,14 +40,35 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath watch")
         raise UsageError("--until is not after --from")
     chosen = [(options.run, options.cell), *((words[0], " ".join(words[1:])) for words in options.beside)]
     cells = [_watched(store, run, cell, start, end) for run, cell in chosen]
-    folder = store.artifacts(options.run)
-    target: Path = options.output or folder / f"watch-{Path(file_name(cells[0].label)).stem}.html"
+    print(_write(cells, options.output or store.artifacts(options.run) / _page_name(cells[0].label)))
+    return 0
+
+
+def linked_pages(store: Store, record: RunRecord) -> dict[str, str]:
+    """Writes pages of a run's recorded cells into its folder; returns their names by the cells' labels."""
+    folder, names = store.artifacts(record.run_id), {}
+    for cell in _recorded(store, record, store.cells(record.run_id, series=False))[:MAX_LINKED]:
+        label = cell.cell.label
+        try:
+            recording = read(folder / FOLDER / file_name(label))
+        except UsageError as error:  # the run may have been killed
+            print(f"no page of the packets of {label}: {error.args[0]}", file=sys.stderr)
+            continue
+        watched = WatchedCell(record.run_id, record.scenario, label, recording)
+        names[label] = _write([watched], folder / _page_name(label)).name
+    return names
+
+
+def _write(cells: Sequence[WatchedCell], target: Path) -> Path:
     page = render_watch(cells)
     with writing_to(target):
         target.write_text(page, encoding="utf-8")
     give_to_caller(target)
-    print(target)
-    return 0
+    return target
+
+
+def _page_name(label: str) -> str:
+    return f"watch-{Path(file_name(label)).stem}.html"
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -79,8 +104,7 @@ def _seconds(text: str | None, option: str, default: float) -> float:
 def _watched(store: Store, run: str, wanted: str, start: float, end: float) -> WatchedCell:
     record = store.run(run)
     cells = store.cells(record.run_id, series=False)
-    folder = store.artifacts(record.run_id) / FOLDER
-    recorded = [cell for cell in cells if (folder / file_name(cell.cell.label)).exists()]
+    recorded = _recorded(store, record, cells)
     if not recorded:
         raise UsageError(
             f"run {record.run_id} has no recorded cell", f"measure it again: flightpath run {record.scenario} --record"
@@ -88,8 +112,13 @@ def _watched(store: Store, run: str, wanted: str, start: float, end: float) -> W
     cell = _chosen(cells, recorded, wanted)
     if not wanted and len(recorded) > 1:
         print(f"the first of {len(recorded)} recorded cells: {cell.cell.label}", file=sys.stderr)
-    recording = read(folder / file_name(cell.cell.label))
+    recording = read(store.artifacts(record.run_id) / FOLDER / file_name(cell.cell.label))
     return WatchedCell(record.run_id, record.scenario, cell.cell.label, recording, start, end)
+
+
+def _recorded(store: Store, record: RunRecord, cells: Sequence[CellResult]) -> list[CellResult]:
+    folder = store.artifacts(record.run_id) / FOLDER
+    return [cell for cell in cells if (folder / file_name(cell.cell.label)).exists()]
 
 
 def _chosen(cells: Sequence[CellResult], recorded: Sequence[CellResult], wanted: str) -> CellResult:

@@ -1,7 +1,7 @@
 """A run's report: one HTML page that needs no other file and no network."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -14,11 +14,21 @@ from results.summary.claims import claims_table, finding
 
 
 def render_html(
-    store: Store, run_id: str, figures: Sequence[Path] = (), question: str = "", answer: Sequence[str] = ()
+    store: Store,
+    run_id: str,
+    figures: Sequence[Path] = (),
+    question: str = "",
+    answer: Sequence[str] = (),
+    packets: Mapping[str, str] = {},
 ) -> str:
-    """Returns a run's report, with the SVG files of its figures.
+    """Returns a run's report.
 
-    The question is the scenario's, unless the run's plan has one; the answer is from the cells.
+    Args:
+        store, run_id: the run.
+        figures: SVG files of its figures.
+        question: the scenario's, unless the run's plan has one.
+        answer: answer to it from the cells.
+        packets: pages of `flightpath watch` beside the report, by the labels of cells.
     """
     record, cells = with_actual_status(store, store.run(run_id)), store.cells(run_id)
     script = templating.asset("tables.js")
@@ -29,6 +39,7 @@ def render_html(
             **run_content(record, cells),
             claims=claims_table(store.claims(run_id)),
             finding=finding(answer, store.claims(run_id)),
+            packets=packets,
             figures=[embedded_figure(path) for path in figures if path.suffix == ".svg"],
             question=str(record.plan.get("question") or question),
             stylesheet=templating.asset("page.css"),

@@ -34,9 +34,9 @@ def retransmissions(found: Journeys, from_host: NDArray[Any]) -> NDArray[Any]:
     """
     packets = found.packets
     again = np.zeros(len(packets["time"]), bool)
-    carries = from_host & (packets["payload"] > 0) & is_tcp(found)
-    for flow in np.unique(packets["flow"][carries]):
-        at = np.flatnonzero(carries & (packets["flow"] == flow))
+    carries = np.flatnonzero(from_host & (packets["payload"] > 0) & is_tcp(found))
+    by_flow = carries[np.argsort(packets["flow"][carries], kind="stable")]
+    for at in np.split(by_flow, np.flatnonzero(np.diff(packets["flow"][by_flow])) + 1):
         start = packets["seq"][at].astype("i8")
         end = start + packets["payload"][at]
         # Sequence numbers wrap around at 2^32.
@@ -65,12 +65,11 @@ def events(found: Journeys, sockets: NDArray[Any], from_host: NDArray[Any], agai
         rows = np.zeros(len(at), EVENT)
         rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = packets["time"][at], kind, at, packets["flow"][at]
         parts.append(rows)
-    for flow in np.unique(sockets["flow"]):
-        states = sockets[sockets["flow"] == flow]
-        in_loss = states["congestion_state"] == _STATE_LOSS
-        entered = states[1:][in_loss[1:] & ~in_loss[:-1]]
-        rows = np.zeros(len(entered), EVENT)
-        rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = entered["time_ns"], _TIMEOUT, -1, flow
-        parts.append(rows)
+    states = sockets[np.argsort(sockets["flow"], kind="stable")]
+    in_loss, same_flow = states["congestion_state"] == _STATE_LOSS, np.diff(states["flow"]) == 0
+    entered = states[1:][same_flow & in_loss[1:] & ~in_loss[:-1]]
+    rows = np.zeros(len(entered), EVENT)
+    rows["time_ns"], rows["kind"], rows["packet"], rows["flow"] = entered["time_ns"], _TIMEOUT, -1, entered["flow"]
+    parts.append(rows)
     joined = np.concatenate(parts)
     return joined[np.argsort(joined["time_ns"], kind="stable")]

@@ -114,13 +114,14 @@ def _match(entries: Columns, arrivals: Columns) -> NDArray[Any]:
     key = np.concatenate([_key(entries), _key(arrivals)])
     time = np.concatenate([entries["time"], arrivals["time"]])
     order = np.lexsort((time, key))  # stable: at one time, what enters a link stands before what leaves it
-    is_entry = order < count
-    follows = (key[order[1:]] == key[order[:-1]]) & is_entry[:-1] & ~is_entry[1:]
+    is_entry, key = order < count, key[order]
+    again = key[1:] == key[:-1]
+    follows = again & is_entry[:-1] & ~is_entry[1:]
     matched = np.full(count, -1, "i8")
     matched[order[:-1][follows]] = order[1:][follows] - count
     # Two entries of one key with no arrival between them: only these need a closer look.
-    for key_again in np.unique(key[order[1:]][(key[order[1:]] == key[order[:-1]]) & is_entry[:-1] & is_entry[1:]]):
-        at = order[slice(*(np.searchsorted(key[order], key_again, side) for side in ("left", "right")))]
+    for key_again in np.unique(key[1:][again & is_entry[:-1] & is_entry[1:]]):
+        at = order[slice(*(np.searchsorted(key, key_again, side) for side in ("left", "right")))]
         waiting: list[int] = []
         for each in at[::-1]:
             if each >= count:

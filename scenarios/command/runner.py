@@ -212,6 +212,8 @@ def _print_result(
             shown = path.relative_to(here) if path.is_relative_to(here) else path
             console.print(f"figure: {shown}", markup=False, soft_wrap=True)
     console.print(f"run: {run_id} (flightpath results show {run_id})", soft_wrap=True)
+    if any("recording" in cell.certificate.found for cell in cells):
+        console.print(f"packets: flightpath watch {run_id}", soft_wrap=True)
 
 
 def _prepared(request: RunRequest) -> Execution:

@@ -1,14 +1,32 @@
 """The page of `flightpath watch`: opens fast, plays smoothly, by keyboard, at any width, light and dark."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from flightpath.project import PROJECT
+from results.commands.watch import main as watch
 from results.pages.watch_page import WatchedCell, render_watch
-from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording
+from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
+from results.store.store import Store
 from tests.support.reading_pages import WIDTHS, too_wide
+from tests.support.uml import require_uml_kernel
+from tests.support.watched_pages import captured_bytes, shown
 
+# How many packets from h2 are under way on a link's direction, or were dropped there before, at some moments.
+_ON_THE_LINK = """([point, moments]) => moments.map((time) => {
+  const { recording } = player.runs[0];
+  const name = (i) => recording.flows[recording.flow[i]]?.name ?? "";
+  const isMine = (i) => recording.point[i] === point && name(i).startsWith("TCP 10.0.1.2:");
+  const isLost = (i) => recording.transit[i] === NEVER;
+  let count = 0;
+  recording.underWay(time, 0, (i) => { if (isMine(i) && !isLost(i)) count++; });
+  for (let i = 0; i < recording.count && recording.entered[i] <= time; i++) if (isMine(i) && isLost(i)) count++;
+  return count;
+})"""
 PACKETS, BEGAN = 100_000, 10**18
 GAP_NS, DELAY_NS = 120_000, 20_000_000
 
@@ -69,7 +87,10 @@ def test_it_is_accessible_at_any_width_in_light_and_dark(watched, opened, access
 
 
 def test_a_hundred_thousand_packets_open_in_three_seconds_and_play_at_thirty_frames(watched, opened):
-    page = _open(opened, watched / "one.html")
+    _opens_and_plays_fast(_open(opened, watched / "one.html"))
+
+
+def _opens_and_plays_fast(page) -> None:
     assert page.evaluate("performance.now()") < 3000
     rates = page.evaluate(
         """async () => {
@@ -85,6 +106,34 @@ def test_a_hundred_thousand_packets_open_in_three_seconds_and_play_at_thirty_fra
         }"""
     )
     assert min(rates) >= 30, rates
+
+
+@pytest.mark.nightly
+@pytest.mark.starts_kernels
+@pytest.mark.timeout(1800)
+def test_a_cell_of_the_main_job_is_shown_as_captures_at_both_ends_of_a_link_saw_it(tmp_path, opened):
+    """At ten random moments, as many packets to the client are on its link, or were lost there, as tcpdump saw."""
+    require_uml_kernel()
+    words = f"run mptcp_load --clock virtual --repeat 1 --threads 200 --loads 800 --results {tmp_path}"
+    words += " --only protocol=mptcp --record --capture h1-eth0,s1-eth1"
+    subprocess.run([sys.executable, "-m", "flightpath.cli", *words.split()], cwd=PROJECT, check=True)
+    assert watch(["--results", str(tmp_path), "--output", str(tmp_path / "page.html")]) == 0
+    store = Store.open(tmp_path)
+    (cell,), folder = store.cells("latest"), store.artifacts("latest")
+    facts, _ = shown(tmp_path / "page.html")
+    point = [each["name"] for each in facts["directions"]].index("s1 → h1")
+    began = read(folder / cell.certificate.found["recording"]["file"]).description["began_ns"]
+    page = _open(opened, tmp_path / "page.html")
+    assert page.evaluate("player.runs[0].recording.count") >= PACKETS
+    at_end, at_switch = (
+        captured_bytes(folder / each["file"], "10.0.1.2")[0] - began for each in cell.certificate.found["captures"]
+    )
+    moments = np.random.default_rng(39).uniform(0, facts["duration"], 10)
+    inside = [
+        ((at_switch >= 0) & (at_switch <= t)).sum() - ((at_end >= 0) & (at_end <= t)).sum() for t in moments * 1e6
+    ]
+    assert page.evaluate(_ON_THE_LINK, [point, moments.tolist()]) == inside and max(inside) > 2
+    _opens_and_plays_fast(page)
 
 
 def test_keys_play_step_and_jump_to_losses(watched, opened):

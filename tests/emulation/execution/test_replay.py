@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,18 @@ from flightpath.project import PROJECT
 from results.store.store import Store
 from tests.support.busy_machine import busy_processor
 from tests.support.scenario_runs import ONE_CELL
+from tests.support.terminal import Terminal
 from tests.support.uml import require_uml_kernel
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1800)]
 
+REPLAY = [sys.executable, "-m", "flightpath.cli", "replay", "latest"]
 SAME = "the figures are the same as the stored ones, to the last bit"
-UNEQUAL = "--only paths=equal --only transport=mptcp --seconds 1"
-SCENARIOS = ("congestion_race", "dtn_buffers", "dtn_streams", "subflow_steering", "mptcp_load")
+UNEQUAL = (
+    "--only paths=equal --only transport=mptcp --seconds 1"
+    " --event '0.5s h1-eth0 bandwidth=40Mbit' --event '0.6s h1-eth1 down' --event '0.7s h1-eth1 up'"
+    " --event '0.75s h1-eth0 loss=1%'"
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -39,9 +45,12 @@ def measure(scenario: str, words: str, results: Path) -> None:
 
 def replay(results: Path, at: str, *commands: str) -> subprocess.CompletedProcess[str]:
     own = ["--results", str(results), "--at", at, *(word for command in commands for word in ("--run", command))]
-    return subprocess.run(
-        [sys.executable, "-m", "flightpath.cli", "replay", "latest", *own], cwd=PROJECT, capture_output=True, text=True
-    )
+    return subprocess.run([*REPLAY, *own], cwd=PROJECT, capture_output=True, text=True)
+
+
+def stops(text: str) -> list[float]:
+    """The moments at which the clock stood still, in seconds."""
+    return [float(each) for each in re.findall(r"stands still at ([\d.]+) s", text)]
 
 
 def looks(results: Path) -> list[str]:
@@ -61,19 +70,78 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_cell_that_was_looked_at_beside_a_busy_loop_goes_on_to_the_same_figures(stored):
     commands = looks(stored)
-    words = ("0.4s", *commands, "step 1ms", "connections", "until queue h1-eth0 > 1%", "links", "continue")
+    later = ("step 1ms", "connections", "until queue h1-eth0 > 1%", "links", "until link down", "continue")
     with busy_processor():
-        done = replay(stored, *words)
+        done = replay(stored, "0.4s", *commands, *later)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), done
     assert done.stdout.count("cubic") >= 2 and "qdisc netem" in done.stdout, done.stdout
-    moments = [float(each) for each in re.findall(r"stands still at ([\d.]+) s", done.stderr)]
-    assert moments[:2] == [0.4, 0.401] and 0.401 < moments[2] < 0.41
+    moments = stops(done.stderr)
+    assert moments[:2] == [0.4, 0.401] and 0.401 < moments[2] < 0.41 and 0 <= moments[3] - 0.6 < 1e-3
 
 
-def test_a_cell_that_is_changed_is_another_run(stored):
-    done = replay(stored, "0.4s", "set h1-eth0 bandwidth=1Mbit", "links", "continue")
+def test_a_cell_that_is_changed_is_another_run_and_keeps_what_events_have_changed(stored):
+    rates = "sh for name in $(ls /sys/class/net); do tc class show dev $name; done"
+    done = replay(stored, "0.55s", "set h1-eth0 loss=1%", "links", rates, "continue")
     assert done.returncode == 0 and "it is another run" in done.stdout, done
-    assert re.search("h1->h2 +h1-eth0 +1 Mbit/s", done.stdout) and "is stored" in done.stdout
+    assert re.search("h1->h2 +h1-eth0 +40 Mbit/s", done.stdout) and "is stored" in done.stdout
+    assert done.stdout.count("rate 40Mbit") == 2
+
+
+def test_at_a_terminal_ctrl_c_stops_the_clock_again(stored):
+    with Terminal([*REPLAY, "--results", str(stored), "--at", "0.4s"]) as terminal:
+        shown = terminal.read_until("0.400000000 s> ")
+        for line, expected in (
+            ("help", "quit  "),
+            ("links", "h2->h1"),
+            ("h1", "for example: h1 ss -tin"),
+            ("stap 1ms", "did you mean 'step'?"),
+            ("step 1ms", "0.401000000 s> "),
+        ):
+            terminal.type(f"{line}\n")
+            shown += terminal.read_until(expected)
+        moment = 0.401
+        while moment == 0.401:
+            terminal.type("continue\n")
+            time.sleep(0.3)
+            terminal.type("\x03")
+            (moment,) = stops(terminal.read_until(" s> "))
+        terminal.type("links\n")
+        shown += terminal.read_until("h2->h1")
+        terminal.type("\x04")
+        assert terminal.exit_code() == 0
+    assert 0.401 < moment < 4.3
+    assert all(len(line) <= 80 for line in shown.splitlines() if "known: " not in line), shown
+
+
+@pytest.mark.nightly
+def test_events_are_found_when_they_happen(stored):
+    done = replay(stored, "subflow joined", "h1 ss -tnH", "until link down", "links", "until link up", "links")
+    assert done.returncode == 0, done
+    _, joined, down, up = stops(done.stderr)
+    assert 0 < joined < 0.1 and 0 <= down - 0.6 < 1e-3 and 0 <= up - 0.7 < 1e-3
+    assert "10.0.2.1" in done.stdout
+    assert [*re.findall("h1->h2 +h1-eth1 +(.*?)  ", done.stdout)] == ["down", "50 Mbit/s"]
+
+
+@pytest.mark.nightly
+def test_what_the_load_does_not_do_or_the_cell_does_not_reach_is_said(stored):
+    done = replay(stored, "0.75s", "until link down")
+    assert done.returncode == 2 and "no 'link down' before the end of the load" in done.stderr, done
+    done = replay(stored, "99s", "links")
+    assert done.returncode == 2 and "ended before 'links' could run" in done.stderr, done
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("event", "counter"),
+    [("subflow joined", "MPTcpExtMPJoinAckRx"), ("first retransmission", "TcpRetransSegs")],
+)
+def test_an_event_is_found_where_its_counter_moves(event, counter, stored):
+    count = f"h1 nstat -asz {counter}", f"h2 nstat -asz {counter}"
+    found = replay(stored, event, *count)
+    before = replay(stored, f"{stops(found.stderr)[-1] - 1e-3:.9f}s", *count)
+    numbers = [sum(map(int, re.findall(rf"{counter} +(\d+)", done.stdout))) for done in (before, found)]
+    assert numbers[1] > numbers[0], (before, found)
 
 
 @pytest.mark.nightly
@@ -85,9 +153,7 @@ def test_at_twenty_moments_of_five_scenarios(scenario, tmp_path):
     measure(scenario, words, tmp_path)
     (cell,) = Store.open(tmp_path).cells("latest")
     commands = looks(tmp_path)
-    numbers = random.Random(39)
-    for _ in range(5):
-        moments = sorted(numbers.uniform(0, cell.certificate.found["load_s"]) for _ in range(4))
-        later = [word for moment in moments[1:] for word in (f"until {moment:.9f}s", *commands)]
-        done = replay(tmp_path, f"{moments[0]:.9f}s", *commands, *later, "continue")
-        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), (moments, done)
+    moments = sorted(random.Random(39).uniform(0, cell.certificate.found["load_s"]) for _ in range(20))
+    later = [word for moment in moments[1:] for word in (f"until {moment:.9f}s", *commands)]
+    done = replay(tmp_path, f"{moments[0]:.9f}s", *commands, *later, "continue")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), (moments, done)

@@ -61,6 +61,15 @@ def test_a_guest_that_wants_to_go_further_than_it_may_waits_and_then_goes_where_
     assert [received(guest) for _ in range(2)] == [(FREE_UNTIL, 0, 1500), (RUN, 0, 1000)]
 
 
+def test_a_guest_that_may_go_on_to_its_end_asks_soon_enough_to_be_stopped(pace, wire):
+    guest, clock = wire
+    wants(guest, 1000)
+    assert [received(guest) for _ in range(2)] == [(FREE_UNTIL, 0, 10_001_000), (RUN, 0, 1000)]
+    pace.go_until(0)
+    wants(guest, 10_001_000)
+    assert pace.reached.wait(10) and clock.wanted_ns == 10_001_000
+
+
 def test_a_guest_that_stands_still_is_asked_for_a_copy_and_may_say_no(pace, wire):
     guest, clock = wire
     pace.go_until(0)

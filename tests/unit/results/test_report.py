@@ -19,6 +19,7 @@ from results.commands.scenarios import question_of
 from results.pages.html_report import render_html
 from results.pages.json_output import run_json
 from results.pages.terminal import print_certificates, print_claims, print_runs, print_summary
+from results.recording.blocks import FOLDER, append_description, file_name
 from results.records import Certificate, Claim, ClaimVerdict, Verdict
 from results.summary.means import means_table, metric_names
 from scenarios.mptcp_load import MptcpLoad
@@ -130,13 +131,21 @@ def fetched_by(page: str) -> list[str]:
 def test_report_is_one_page_that_tells_all_of_the_run_and_needs_no_other(store, run_id, capsys, monkeypatch):
     few = {name: MptcpLoad.figures[name] for name in ("fig4_error_rate", "fig5_run_time")}
     monkeypatch.setattr(MptcpLoad, "figures", few)
-    assert command(store, "report", run_id) == 0
     path = store.artifacts(run_id) / "report.html"
-    assert capsys.readouterr().out.split() == [str(path)]
+    recorded, damaged, *_ = (path.parent / FOLDER / file_name(cell.cell.label) for cell in store.cells(run_id))
+    recorded.parent.mkdir()
+    damaged.write_bytes(b"no recording")
+    way = {"specification": "1Mbit", "bandwidth_bps": 10**6, "delay_ns": 0, "queue_bytes": 9000, "lossy": False}
+    link = {"name": "h1-eth0:h2-eth0", "nodes": ["h1", "h2"], "directions": [way, way]}
+    append_description(recorded, {"hosts": ["h1", "h2"], "links": [link], "began_ns": 0, "ended_ns": 9})
+    assert command(store, "report", run_id) == 0
+    printed = capsys.readouterr()
+    assert printed.out.split() == [str(path)] and f"{damaged} is no recording" in printed.err
     text = path.read_text()
     look_at_page(text, scripts=1)
     assert text.count('<svg role="img" aria-label="') == len(few)
-    assert fetched_by(text) == []
+    assert fetched_by(text) == [f"watch-{recorded.stem}.html"]
+    assert (path.parent / f"watch-{recorded.stem}.html").exists()
     assert "<b>" not in text, "text is escaped"
     script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
