@@ -1,4 +1,4 @@
-"""The kernel's counters of TCP and MPTCP in each host: timeouts, retransmissions, what was dropped, and fallbacks."""
+"""The kernel's counters in each host: TCP's and MPTCP's timeouts, retransmissions and fallbacks, and what arrived."""
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Protocol
 from flightpath.tcp_info import counters
 
 _FILES, _GROUPS = ("snmp", "netstat"), ("Tcp", "TcpExt", "MPTcpExt")
+_IP_BYTES = {4: 20, 6: 40}
 
 
 class _Node(Protocol):
@@ -32,3 +33,21 @@ def of_process(pid: int, groups: Collection[str] = ()) -> dict[str, int]:
     text = "".join(Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii") for file in files)
     wanted = groups or dict.fromkeys(line.partition(":")[0] for line in text.splitlines())
     return {f"{group}.{name}": count for group in wanted for name, count in counters(text, group).items()}
+
+
+def arrived_payload(pid: int, family: int, header_bytes: int) -> int:
+    """Returns the bytes of payload that have come into a process's network namespace, whether read or held back.
+
+    Args:
+        pid: the process.
+        family: the IP version; the other one does not count.
+        header_bytes: length of TCP's header with its options. A GSO packet has one for all its segments.
+    """
+    if family == 4:
+        counts = of_process(pid, ("Ip", "IpExt"))
+        octets, packets = counts["IpExt.InOctets"], counts["Ip.InReceives"]
+    else:
+        lines = Path(f"/proc/{pid}/net/snmp6").read_text(encoding="ascii").splitlines()
+        of_ipv6 = dict(line.split() for line in lines)
+        octets, packets = int(of_ipv6["Ip6InOctets"]), int(of_ipv6["Ip6InReceives"])
+    return octets - packets * (_IP_BYTES[family] + header_bytes)

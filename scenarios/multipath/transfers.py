@@ -10,8 +10,8 @@ from typing import Any
 from experiments import fidelity
 from flightpath.errors import MeasurementFailed
 from probes.counters import links as link_counters
-from probes.counters import mptcp
-from probes.counters.sampling import Sampler
+from probes.counters import mptcp, tcp
+from probes.counters.sampling import CounterLog, Sampler
 from probes.transfers.ftp import FtpDownload
 from probes.transfers.iperf3 import Iperf3
 from results.records import Measurement, Metric
@@ -28,6 +28,10 @@ _SAMPLE_S = 0.2
 """Interval between two samples of the links' bytes: a download of the quick form takes a second."""
 _INTERVAL_S = 0.1
 """Interval of iperf3's counts: about a loaded round trip, after which a receiver has read what it held back."""
+_MPTCP_HEADER_BYTES = 60
+"""Length of TCP's header with timestamps and a data sequence mapping of MPTCP (RFC 8684, 3.3)."""
+_SET_UP_BYTES = 10_000
+"""More than iperf3's control connection brings before the data."""
 
 
 class Transfers:
@@ -46,6 +50,7 @@ class Transfers:
         self, testbed: Testbed, watch: fidelity.Watch, folder: Path, tunnel: Tunnel | None, *, family: int, kind: str
     ) -> None:
         self._testbed, self._watch, self._folder, self._tunnel, self._kind = testbed, watch, folder, tunnel, kind
+        self._family = family
         self._client, self._server = testbed.host(CLIENT), testbed.host(SERVER)
         address = next(str(interface.ip) for interface in self._server.addresses[0] if interface.version == family)
         self._address = tunnel.address(self._server, family) if tunnel else address
@@ -53,7 +58,11 @@ class Transfers:
         self._carried_before = self._carried()
 
     def iperf3(self, seconds: float, warm_up_s: float) -> Measurement:
-        """Sends from h1 to h2 by iperf3, for some seconds after a warm-up."""
+        """Sends from h1 to h2 by iperf3, for some seconds after a warm-up.
+
+        The goodput by MPTCP, and its series, are what arrived, not what was read: a receiver holds back what is ahead
+        of the slowest path, which may be all of its buffer, for seconds. What arrived twice counts twice.
+        """
         service = Iperf3Server(
             self._server,
             self._folder,
@@ -63,8 +72,10 @@ class Transfers:
         )
         probe = Iperf3(seconds=seconds, warm_up_s=warm_up_s, mptcp=self._is_mptcp, interval_s=_INTERVAL_S)
         before = self._carried()
-        with service:
+        with service, Sampler(self._arrived, _INTERVAL_S) as sampler:
             measured, used = self._run(probe, service)
+        if self._is_mptcp:
+            measured = _of_arrivals(measured, sampler.log, warm_up_s, seconds)
         bits = measured.metrics["goodput"].value * (seconds + warm_up_s)
         costs = _costs(used, bits, sender="probe", receiver="service")
         # iperf3 knows nothing of the tunnel's processor time, so its own cpu_sender and cpu_receiver are replaced.
@@ -154,6 +165,10 @@ class Transfers:
         """Returns, for each link, the counters of each direction."""
         return [link.stats()["directions"] for link in self._testbed.links]
 
+    def _arrived(self) -> dict[str, float]:
+        """Returns the bytes of MPTCP's payload that have arrived at h2 so far."""
+        return {"arrived": tcp.arrived_payload(self._server.pid, self._family, _MPTCP_HEADER_BYTES)}
+
     def _carried_by_direction(self) -> dict[str, float]:
         """Returns the bytes so far in each direction on all links together; `b_to_a` is towards h1."""
         links = self._link_counters()
@@ -189,6 +204,18 @@ def _costs(used: Mapping[str, float], bits: float, *, sender: str, receiver: str
         **{name: Metric(100 * spent / used["time"], "%") for name, spent in {**of_time, **modelled}.items()},
         "cpu_per_gbps": Metric(100 * total / (bits / 1e9), "%"),
     }
+
+
+def _of_arrivals(measured: Measurement, log: CounterLog, warm_up_s: float, seconds: float) -> Measurement:
+    """Returns iperf3's measurement with the goodput, and its series, from the bytes that had arrived."""
+    arrived = [row["arrived"] for row in log.rows]
+    begun = next((i for i, count in enumerate(arrived) if count - arrived[0] > _SET_UP_BYTES), 1)
+    start_s = log.times_s[begun - 1] + warm_up_s
+    first, *_, last = (i for i, at_s in enumerate(log.times_s) if start_s <= at_s <= start_s + seconds)
+    rate_bps = 8 * (arrived[last] - arrived[first]) / (log.times_s[last] - log.times_s[first])
+    rates = log.rates("arrived", "bit/s", start_s=start_s, end_s=start_s + seconds, scale=8)
+    metrics = {**measured.metrics, "goodput": Metric(rate_bps, "bit/s")}
+    return Measurement(metrics, {"goodput": rates}, measured.metadata)
 
 
 def _write(file: Path, size_bytes: int) -> None:
