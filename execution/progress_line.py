@@ -79,7 +79,7 @@ class ProgressLine:
         self._end(result.cell.label, f"done{doubt}")
         for event in result.certificate.found.get("events", ()):
             happened_s = event["happened_at_s"]
-            when = "not during the load" if happened_s is None else f"seen after {happened_s:.3f} s"
+            when = "not seen during the load" if happened_s is None else f"seen after {happened_s:.3f} s"
             self._console.print(f"  event {event['event']}: {when}", markup=False, highlight=False, soft_wrap=True)
 
     def failed(self, label: str, why: str) -> None:

@@ -50,7 +50,11 @@ class EventObserver:
 
     def __init__(self, tell: Callable[[LinkEvent, float | None], None] = lambda _event, _seen_s: None) -> None:
         self.seen_s: dict[LinkEvent, float | None] = {}
-        """Time at which each event took effect, in seconds since the start; without events that are not due yet."""
+        """Time at which each event took effect, in seconds since the start.
+
+        Without events that are not due yet, and those whose link had its next event before anybody looked: a link makes
+        its changes in order, so the last one is judged.
+        """
         self._tell, self._stopped = tell, threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -67,20 +71,27 @@ class EventObserver:
             thread.join()
 
     def _run(self, scheduled: Sequence[Scheduled], start_ns: int) -> None:
-        for each in sorted(scheduled, key=lambda each: each.due_ns):
+        ordered = sorted(scheduled, key=lambda each: each.due_ns)
+        for number, each in enumerate(ordered):
             if self._stopped.wait(max(0.0, (each.due_ns - time.monotonic_ns()) / 1e9)):
                 return
-            seen_ns = self._seen_ns(each)
+            following = (other.due_ns for other in ordered[number + 1 :] if other.link is each.link)
+            next_ns = next(following, None)
+            seen_ns = self._seen_ns(each, next_ns)
+            if seen_ns is None and next_ns is not None and time.monotonic_ns() >= next_ns:
+                continue
             self.seen_s[each.event] = seen_s = None if seen_ns is None else (seen_ns - start_ns) / 1e9
             self._tell(each.event, seen_s)
 
-    def _seen_ns(self, scheduled: Scheduled) -> int | None:
+    def _seen_ns(self, scheduled: Scheduled, next_ns: int | None) -> int | None:
         deadline_ns = time.monotonic_ns() + round(_EVENT_TIMEOUT_S * 1e9)
+        if next_ns is not None:
+            deadline_ns = min(deadline_ns, next_ns)
         while True:
             try:
                 if has_happened(scheduled):
                     return time.monotonic_ns()
             except FlightpathError:  # the link has ended, which the testbed's check reports
                 return None
-            if time.monotonic_ns() > deadline_ns or self._stopped.wait(_POLL_S):
+            if time.monotonic_ns() >= deadline_ns or self._stopped.wait(_POLL_S):
                 return None

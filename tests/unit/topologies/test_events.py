@@ -1,6 +1,8 @@
 """Link events: parsing, errors that name what is wrong, and order."""
 
 import dataclasses
+import queue
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +12,8 @@ from flightpath.errors import UsageError
 from scenarios.command.options import request_from
 from scenarios.command.runner import requested_plan
 from scenarios.mptcp_load import MptcpLoad
-from topologies.links.changes import ChangeableLink
+from topologies.links import observing
+from topologies.links.changes import DIRECTIONS, ChangeableLink
 from topologies.links.events import LinkEvent, check, schedule
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
@@ -187,3 +190,14 @@ def test_a_plan_keeps_its_events():
 def test_an_event_that_cannot_happen_is_refused_before_anything_starts(event, message):
     with pytest.raises(UsageError, match=message):
         MptcpLoad().require(plan_with(event))
+
+
+def test_an_event_that_the_next_one_overtakes_before_anybody_looks_is_not_one_that_did_not_happen(monkeypatch):
+    monkeypatch.setattr(observing, "_EVENT_TIMEOUT_S", 0.1)
+    link, told = FakeLink(), queue.Queue()
+    link.stats = lambda: {"directions": {way: {"spec": {"loss": 0.02}} for way in DIRECTIONS}}
+    planned = [LinkEvent.parse(text) for text in ("0 h1-s1 loss=1%", "5ms h1-s1 loss=2%", "10ms h1-s1 loss=3%")]
+    observer = observing.EventObserver(lambda event, seen_s: told.put((event, seen_s is not None)))
+    observer.follow(schedule(planned, [link], time.monotonic_ns()), time.monotonic_ns())
+    assert [told.get(timeout=10), told.get(timeout=10)] == [(planned[1], True), (planned[2], False)]
+    assert set(observer.seen_s) == set(planned[1:])
