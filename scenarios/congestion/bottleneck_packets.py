@@ -34,11 +34,11 @@ def packet_metrics(found: Journeys, sender: str, prefix: str = "") -> Mapping[st
     serialisation_ns = packets["bytes"][arrived] * 8e9 / bandwidth_bps
     waits_ms = (packets["sent"][arrived] - packets["time"][arrived] - serialisation_ns) / 1e6
     marked = (packets["arrived_ecn"][arrived] == _CE) & (packets["ecn"][arrived] != _CE)
-    values = {
-        "queue_delay_mean": (float(waits_ms.mean()), "ms"),
-        "queue_delay_p50": (float(np.percentile(waits_ms, 50)), "ms"),
-        "queue_delay_p99": (float(np.percentile(waits_ms, 99)), "ms"),
-        "marked": (100 * float(marked.mean()), "%"),
-        "dropped": (100 * (1 - float(arrived.sum()) / float(sent.sum())), "%"),
+    p50_ms, p99_ms = np.percentile(waits_ms, (50, 99))
+    return {
+        f"{prefix}queue_delay_mean": Metric(float(waits_ms.mean()), "ms"),
+        f"{prefix}queue_delay_p50": Metric(float(p50_ms), "ms"),
+        f"{prefix}queue_delay_p99": Metric(float(p99_ms), "ms"),
+        f"{prefix}marked": Metric(100 * float(marked.mean()), "%"),
+        f"{prefix}dropped": Metric(100 * (1 - float(arrived.sum()) / float(sent.sum())), "%"),
     }
-    return {f"{prefix}{name}": Metric(value, unit) for name, (value, unit) in values.items()}
