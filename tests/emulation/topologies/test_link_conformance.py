@@ -252,7 +252,7 @@ def test_fair_queueing_lets_a_sparse_flow_pass_a_flood(emulator, discipline, is_
 
 
 def test_pie_keeps_the_queue_short_and_marks():
-    # It drops what it could mark above a probability of 10 % (RFC 8033, 5.1): an overload of 2 %, and a slow controller.
+    # Above a probability of 10 % it drops what it could mark (RFC 8033, 5.1): so little overload, a slow controller.
     with linked("netem", LinkSpec(bandwidth_bps=2_000_000, discipline="pie", ecn=True, tupdate_s=0.2)) as pair:
         pair.send(2000, pause_s=0.0057, tos=ECT0)
         stats, arrivals = pair.settled(), pair.arrivals()
