@@ -126,7 +126,11 @@ class TcpFlow(Probe):
         return self.start(host, address).finish(watch)
 
     def start(self, host: Host, address: str) -> RunningFlow:
-        """Begins to send; returns when the connection is open."""
+        """Begins to send; returns when the connection is open.
+
+        Raises:
+            MeasurementFailed: there is no connection, or it has another congestion control than asked for.
+        """
         settings = json.dumps({**asdict(self), "address": address})
         argv = python_module("probes.transfers.programs.tcp_sender", settings)
         process = host.popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
@@ -134,4 +138,8 @@ class TcpFlow(Probe):
         words = process.stdout.readline().split()
         if words[:1] != ["connected"]:
             raise MeasurementFailed(f"no connection from {host.name} to {address}: {process.communicate()[1]}")
-        return RunningFlow(self, address, process, words[1])
+        flow = RunningFlow(self, address, process, words[1])
+        if self.congestion_control not in (None, flow.algorithm):
+            flow.stop()
+            raise MeasurementFailed(f"a connection uses {flow.algorithm} instead of {self.congestion_control}")
+        return flow

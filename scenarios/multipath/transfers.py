@@ -4,6 +4,7 @@ import os
 import resource
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,11 @@ class Transfers:
         )
         probe = Iperf3(seconds=seconds, warm_up_s=warm_up_s, mptcp=self._is_mptcp, interval_s=_INTERVAL_S)
         before = self._carried()
-        with service, Sampler(self._arrived, _INTERVAL_S) as sampler:
+        arrivals = Sampler(self._arrived, _INTERVAL_S)
+        with service, arrivals if self._is_mptcp else nullcontext():
             measured, used = self._run(probe, service)
         if self._is_mptcp:
-            measured = _of_arrivals(measured, sampler.log, warm_up_s, seconds)
+            measured = _of_arrivals(measured, arrivals.log, warm_up_s, seconds)
         bits = measured.metrics["goodput"].value * (seconds + warm_up_s)
         costs = _costs(used, bits, sender="probe", receiver="service")
         # iperf3 knows nothing of the tunnel's processor time, so its own cpu_sender and cpu_receiver are replaced.

@@ -30,11 +30,7 @@ class RelayLink(EmulatedLink):
     @override
     def require(cls, disciplines: Collection[str] = ()) -> None:
         native.binary("relay")
-        for discipline in set(disciplines) & set(KERNEL_DISCIPLINES):
-            raise MissingCapability(
-                f"the relay has no queue discipline {discipline}",
-                "use --clock virtual, whose kernel has it; or --emulator netem, if this kernel has it",
-            )
+        _require_disciplines(disciplines)
         if not _TUN.exists():
             raise MissingCapability(f"this machine has no {_TUN}", "as root: modprobe tun")
         if not os.access(_TUN, os.R_OK | os.W_OK):
@@ -46,7 +42,7 @@ class RelayLink(EmulatedLink):
     @override
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         # The relay makes both TAP devices in their nodes; make_all() waits for it.
-        self.require([self.a_to_b.discipline, self.b_to_a.discipline])
+        _require_disciplines([self.a_to_b.discipline, self.b_to_a.discipline])
         self._control_path = TEMPORARY / f"link-{a.name}"
         self._process = native_program.start(
             [
@@ -77,7 +73,7 @@ class RelayLink(EmulatedLink):
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
         # Only the difference: a trace that is set again would restart, and a scheduled change must not undo another one
         # that was made in the meantime.
-        self.require([spec.discipline])
+        _require_disciplines([spec.discipline])
         before = getattr(self, direction).settings
         changed = {key: value for key, value in spec.settings.items() if before.get(key) != value}
         if changed:
@@ -118,6 +114,14 @@ class RelayLink(EmulatedLink):
         subject = f"link {self.name}"
         program = f"the relay of {subject}"
         return native_program.ask(self._control_path, request, process=self._process, program=program, subject=subject)
+
+
+def _require_disciplines(disciplines: Collection[str]) -> None:
+    for discipline in set(disciplines) & set(KERNEL_DISCIPLINES):
+        raise MissingCapability(
+            f"the relay has no queue discipline {discipline}",
+            "use --clock virtual, whose kernel has it; or --emulator netem, if this kernel has it",
+        )
 
 
 def _way(direction: Direction) -> str:
