@@ -15,7 +15,7 @@ from museum.catalogue import ENTRIES, entry, file_of
 from results.records import Cell, CellResult, Certificate, Claim, Measurement, Metric, Verdict
 from results.store.store import Store
 from results.summary.verdicts import overall
-from scenarios.reproduction.progress import is_same_program
+from scenarios.reproduction.measuring_code import is_same_program
 
 RECORD = Path(__file__).parent / "record.json"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.identity import git
 from flightpath.project import PROJECT
+from scenarios.reproduction.measuring_code import is_same_program
 from scenarios.reproduction.parts import Part
-from scenarios.reproduction.progress import is_same_program
 from scenarios.reproduction.record import MeasuredPart, Record
 
 

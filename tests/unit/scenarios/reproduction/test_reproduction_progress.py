@@ -11,11 +11,12 @@ from flightpath.errors import UsageError
 from flightpath.identity import identity
 from flightpath.project import PROJECT
 from results.records import RunStatus
-from scenarios.reproduction import provenance, writing
+from scenarios.reproduction import measuring_code, provenance, writing
 from scenarios.reproduction.__main__ import main
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
+from scenarios.reproduction.measuring_code import is_same_program
 from scenarios.reproduction.parts import Part
-from scenarios.reproduction.progress import Next, State, is_same_program, state_of
+from scenarios.reproduction.progress import Next, State, state_of
 from scenarios.reproduction.record import MeasuredPart, read
 from tests.support.reproduction_runs import HERE, SMALL, stored_run
 
@@ -88,23 +89,41 @@ def checkout(tmp_path):
 
 DTN, MULTIPATH = "dtn_mss", "multipath_unequal"
 AFFECTED = {
-    "docs/findings.md tests/unit/x.py scenarios/reproduction/content.py results/pages/content.py": (),
+    "scenarios/reproduction/content.py scenarios/reproduction/papers/netpreflight.toml": (),
     "experiments/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py": (),
-    "scenarios/mptcp_load.py scenarios/steering/x.py": (),
-    "experiments/plan.py native/relay/main.c scenarios/command/runner.py": (DTN, MULTIPATH),
-    "scenarios/dtn_mss.py scenarios/dtn/transfer.py": (DTN,),
+    "scenarios/mptcp_load.py scenarios/steering/__init__.py": (),
+    "scenarios/command/runner.py execution/cluster/task.py execution/replay/prompt.py native/recorder/ring.c": (),
+    "probes/preflight/commands/measure.py topologies/capture/recorder.py congestion/README.md": (),
+    "experiments/plan.py native/relay/relay.c execution/uml/kernel.patch controllers/app.py": (DTN, MULTIPATH),
+    "scenarios/dtn_mss.py scenarios/dtn/transfer.py probes/preflight/transfer/stream.py": (DTN,),
     "scenarios/multipath/transfers.py native/tunnel/uplink.c topologies/testbed/tunnel.py": (MULTIPATH,),
 }
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A checkout of the code that measures, and its commit."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for floor in measuring_code.FLOORS:
+        shutil.copytree(PROJECT / floor, folder / floor, ignore=shutil.ignore_patterns("__pycache__", "build"))
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(folder)]
+    for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "x"]):
+        subprocess.run([*git, *words], check=True)
+    return folder, subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]
 
 
 @pytest.mark.parametrize(
     ("changed", "affected"), [(file, names) for files, names in AFFECTED.items() for file in files.split()]
 )
-def test_a_commit_affects_experiments_that_depend_on_what_it_changes(checkout, tmp_path, changed, affected):
-    shutil.copytree(PROJECT / "scenarios", tmp_path / "scenarios", ignore=shutil.ignore_patterns("__pycache__"))
-    measured_by = {"commit": checkout("x.py")}
-    checkout(changed)
-    assert [name for name in (DTN, MULTIPATH) if not is_same_program(measured_by, name, tmp_path)] == list(affected)
+def test_a_change_affects_experiments_that_depend_on_the_file(measured, changed, affected):
+    folder, commit = measured
+    before = (folder / changed).read_bytes()
+    try:
+        (folder / changed).write_bytes(before + b"\n")
+        found = [name for name in (DTN, MULTIPATH) if not is_same_program({"commit": commit}, name, folder)]
+    finally:
+        (folder / changed).write_bytes(before)
+    assert found == list(affected)
 
 
 def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_parts_are_old(checkout, tmp_path):
