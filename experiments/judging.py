@@ -277,7 +277,13 @@ def _why_vague(vague: Iterable[str], measured: Mapping[str, Estimate]) -> str:
 
 
 def _naming(words: str, names: list[str]) -> str:
-    return f"{words}: {_listed(names)}" if names != [""] else ""
+    return f"{words}: {_listed(map(_in_list, names))}" if names != [""] else ""
+
+
+def _in_list(name: str) -> str:
+    """Returns the name of a thing without commas outside of brackets: `cubic (tun4_path4)`."""
+    first, comma, others = name.partition(", ")
+    return f"{first} ({others})" if comma else name
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -61,10 +61,10 @@ MISSING = {"a": interval(5, 50), "b": NotMeasured("reno size=9"), "c": Insuffici
     [
         ({"": Estimate(900.0, None, None, 1)}, NOT_DECIDED, "+900.0 %", ONE_REPETITION),
         (
-            {"small": interval(5, 1), "large": interval(-5, 1), "huge": NotMeasured("size=9")},
+            {"small": interval(5, 1), "large, two paths": interval(-5, 1), "huge": NotMeasured("size=9")},
             NO,
-            "small: +5.0 % (+4.0 to +6.0); large: -5.0 % (-6.0 to -4.0)",
-            "not so: large",
+            "small: +5.0 % (+4.0 to +6.0); large, two paths: -5.0 % (-6.0 to -4.0)",
+            "not so: large (two paths)",
         ),
         (MISSING, NOT_TESTED, "", "reno size=9 was not measured; no usable cell"),
         (
