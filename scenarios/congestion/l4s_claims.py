@@ -1,8 +1,9 @@
 """Claims of published work about L4S beside classic TCP, for each rate and round trip that was measured.
 
 RFC 9332: De Schepper, Briscoe, White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and
-Scalable Throughput (L4S)", 2023. DualQ 2022: De Schepper, Albisser, Tilmans, Briscoe, "Dual Queue Coupled AQM:
-Deployable Very Low Queuing Delay for All", arXiv:2209.01078, whose abstract has the numbers.
+Scalable Throughput (L4S)", 2023; section 1.4 has the numbers of its experiments. DualQ 2022: De Schepper, Albisser,
+Tilmans, Briscoe, "Dual Queue Coupled AQM: Deployable Very Low Queuing Delay for All", arXiv:2209.01078; so does its
+abstract.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ from results.statistics.estimates import usable
 COEXISTING = "dctcp+cubic"
 ROUGHLY = 2.0
 """Largest ratio of rates that are roughly the same; the source names none."""
+
+_FRAME_BYTES = 1514
+"""Size of a full packet with its Ethernet header."""
 
 _FULL_PERCENT = 100 - ABOUT_PERCENT
 _COUPLED, _ONE_QUEUE = "dualpi2", "pie"
@@ -57,11 +61,11 @@ def l4s_claims() -> tuple[ClaimCheck, ...]:
             LESS,
         ),
         claim(
-            "the average queueing delay of DCTCP is below a millisecond",
-            "below 1 ms (RFC 9332)",
-            _levels("queue_delay_mean"),
+            "the average queueing delay of DCTCP is below a millisecond, or two packets if one takes longer",
+            "below 1 ms, or 2 packets (RFC 9332, section 1.4)",
+            _members(_of_bound),
             Range(most=1.0),
-            form="{:.2f} ms",
+            form="{:.2f} of that",
         ),
         claim(
             "the median queueing delay of DCTCP is 100 to 300 us",
@@ -72,14 +76,14 @@ def l4s_claims() -> tuple[ClaimCheck, ...]:
         ),
         claim(
             "the 99th percentile of DCTCP's queueing delay is below 2 ms",
-            "below 2 ms (DualQ 2022)",
+            "below 2 ms (RFC 9332, section 1.4)",
             _levels("queue_delay_p99"),
             Range(most=2.0),
             form="{:.2f} ms",
         ),
         claim(
             "DCTCP loses no packet by congestion",
-            "none (DualQ 2022)",
+            "none (RFC 9332, section 1.4)",
             _levels("dropped"),
             Range(most=0.0),
             form="{:.3f} %",
@@ -130,6 +134,13 @@ def _members(measure: Callable[[Evidence, Point], Found]) -> Members:
 
 def _levels(metric: str, scale: float = 1) -> Members:
     return _members(lambda evidence, point: level(evidence, metric, scale=scale, **_at(point)))
+
+
+def _of_bound(evidence: Evidence, point: Point) -> Found:
+    """Returns the mean delay as a fraction of what the source allows at a rate."""
+    packet_ms = _FRAME_BYTES * 8 / (1e3 * float(str(point["rate_mbps"])))
+    bound_ms = 2 * packet_ms if packet_ms > 1 else 1.0
+    return level(evidence, "queue_delay_mean", scale=1 / bound_ms, **_at(point))
 
 
 def _against_rival(evidence: Evidence, point: Point) -> Found:
