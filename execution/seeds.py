@@ -5,12 +5,14 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
+from execution.uml import kernel
 from execution.uml.uml import UserModeLinux
 from flightpath.errors import MeasurementFailed
 from flightpath.progress import LiveLine, minutes_and_seconds
@@ -22,8 +24,7 @@ _TELLING = re.compile(r"not ok|fail|error|panic|assert|timed? ?out|\bbad\b|diffe
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(BaseModel):
     """What a command did with one seed.
 
     Attributes:
@@ -34,6 +35,8 @@ class Outcome:
         virtual_s: how long it took on the guest's clock.
     """
 
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+
     seed: int
     exit_code: int | None
     output: bytes
@@ -41,77 +44,109 @@ class Outcome:
     virtual_s: float
 
 
-@dataclass(frozen=True)
-class SeedSearch:
-    """Runs of a command that differ in their seed; what they write in files vanishes.
+class SeededCommand(BaseModel):
+    """A command for guests that differ in their seed; what it writes in files vanishes.
 
     Attributes:
-        machine: guest for each run.
         argv: the command.
-        stdin: file with its standard input.
+        stdin: its standard input.
         time_limit_s: of a run, on this machine's clock.
-        kept: folder in which the output of each failed run is kept, as `seed-N.log`; None: nowhere.
+        memory_mib, standstill_s, jitter_ns, clock_reading_ns: of each guest (`UserModeLinux`).
+        twice: run it twice with each seed: then it also fails if both runs differ.
     """
 
-    machine: UserModeLinux
-    argv: Sequence[str]
-    stdin: Path
+    model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+
+    argv: list[str]
+    stdin: bytes
     time_limit_s: float
-    kept: Path | None = None
+    memory_mib: int
+    standstill_s: float
+    jitter_ns: int
+    clock_reading_ns: int
+    twice: bool
 
-    def run(self, seeds: range, jobs: int, *, twice: bool = False) -> list[Outcome]:
-        """Runs the command once with each seed, or twice: then it also fails if both runs differ.
+    def outcome(self, seed: int, meanwhile: Callable[[], None] = lambda: None) -> Outcome:
+        """Runs it with a seed; calls `meanwhile` now and then, which may raise MeasurementFailed to end it."""
+        first = self._once(seed, meanwhile)
+        if not self.twice:
+            return first
+        second = self._once(seed, meanwhile)
+        if (first.exit_code, first.output) == (second.exit_code, second.output):
+            return first
+        differ = f"two runs differ, first in: {_first_difference(first.output, second.output)}"
+        return first.model_copy(update={"failure": differ})
 
-        Args:
-            seeds: the seeds.
-            jobs: how many runs at once.
-            twice: whether to run twice.
-        """
-        began_s, outcomes, stopped = time.monotonic(), list[Outcome](), threading.Event()
-        measure = self._compared if twice else self._once
-        with ThreadPoolExecutor(jobs) as pool, LiveLine() as line:
-            line.show(f"virtual: {counted(len(seeds), 'seed')}, {jobs} at once")
-            todo = iter(seeds)
-            running = {pool.submit(measure, seed, stopped) for seed in itertools.islice(todo, jobs)}
-            try:
-                while running:
-                    done = next(as_completed(running))
-                    running.remove(done)
-                    outcomes.append(done.result())
-                    running |= {pool.submit(measure, seed, stopped) for seed in itertools.islice(todo, 1)}
-                    line.show(_progress(outcomes, len(seeds), time.monotonic() - began_s))
-            finally:
-                stopped.set()
-        return sorted(outcomes, key=lambda outcome: outcome.seed)
-
-    def _once(self, seed: int, stopped: threading.Event) -> Outcome:
-        guest = replace(self.machine, seed=seed).guest(self.argv)
-        (guest.shared / "stdin").write_bytes(self.stdin.read_bytes())
+    def _once(self, seed: int, meanwhile: Callable[[], None]) -> Outcome:
+        guest = UserModeLinux(
+            kernel.find(),
+            memory_mib=self.memory_mib,
+            standstill_s=self.standstill_s,
+            seed=seed,
+            jitter_ns=self.jitter_ns,
+            clock_reading_ns=self.clock_reading_ns,
+        ).guest(self.argv)
+        (guest.shared / "stdin").write_bytes(self.stdin)
         with guest:
             try:
-                code, failure = guest.ended(self.time_limit_s, lambda: _go_on(stopped)), ""
+                code, failure = guest.ended(self.time_limit_s, meanwhile), ""
             except MeasurementFailed as error:
                 code, failure = None, str(error).partition("\n")[0]
             output = b"".join(_content(guest.shared / name) for name in ("stdout", "stderr"))
         failure = failure or (f"exit code {code}: {_telling_line(output)}" if code else "")
-        outcome = Outcome(seed, code, output, failure, guest.command_s)
-        self._keep(outcome)
-        return outcome
-
-    def _compared(self, seed: int, stopped: threading.Event) -> Outcome:
-        first, second = (self._once(seed, stopped) for _ in range(2))
-        if (first.exit_code, first.output) == (second.exit_code, second.output):
-            return first
-        return replace(first, failure=f"two runs differ, first in: {_first_difference(first.output, second.output)}")
-
-    def _keep(self, outcome: Outcome) -> None:
-        if self.kept is not None and outcome.failure:
-            (self.kept / f"seed-{outcome.seed}.log").write_bytes(outcome.output)
+        return Outcome(seed=seed, exit_code=code, output=output, failure=failure, virtual_s=guest.command_s)
 
 
-def _go_on(stopped: threading.Event) -> None:
-    if stopped.is_set():
-        raise MeasurementFailed("interrupted")
+def search(
+    seeds: range, submit: Callable[[int], Future[Outcome]], at_once: int, kept: Path | None = None
+) -> list[Outcome]:
+    """Runs a command with each seed; shows how far it is, and returns the outcomes in the order of the seeds.
+
+    Args:
+        seeds: the seeds.
+        submit: begins with a seed, as `here` or a cluster do.
+        at_once: how many seeds it is given at once.
+        kept: folder in which the output of each failed run is kept, as `seed-N.log`; None: nowhere.
+    """
+    began_s, outcomes = time.monotonic(), list[Outcome]()
+    with LiveLine() as line:
+        line.show(f"virtual: {counted(len(seeds), 'seed')}, {at_once} at once")
+        todo = iter(seeds)
+        running = {submit(seed) for seed in itertools.islice(todo, at_once)}
+        try:
+            while running:
+                done = next(as_completed(running))
+                running.remove(done)
+                outcomes.append(done.result())
+                if kept is not None and outcomes[-1].failure:
+                    (kept / f"seed-{outcomes[-1].seed}.log").write_bytes(outcomes[-1].output)
+                running |= {submit(seed) for seed in itertools.islice(todo, 1)}
+                line.show(_progress(outcomes, len(seeds), time.monotonic() - began_s))
+        finally:
+            for future in running:
+                future.cancel()
+    return sorted(outcomes, key=lambda outcome: outcome.seed)
+
+
+@contextmanager
+def here(command: SeededCommand, jobs: int) -> Iterator[Callable[[int], Future[Outcome]]]:
+    """Provides a function that runs a command with a seed on this machine; ends what runs when it is left.
+
+    Args:
+        command: the command.
+        jobs: how many runs at once.
+    """
+    stopped = threading.Event()
+
+    def go_on() -> None:
+        if stopped.is_set():
+            raise MeasurementFailed("interrupted")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            yield lambda seed: pool.submit(command.outcome, seed, go_on)
+        finally:
+            stopped.set()
 
 
 def summary(outcomes: Sequence[Outcome], again: Callable[[int], str]) -> str:

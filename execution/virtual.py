@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from execution import seeds
+from execution.cluster.key import DEFAULT_KEY, require_dask, scheduler_address
 from execution.guests import standard_input
-from execution.seeds import SeedSearch, summary
 from execution.uml import kernel
 from execution.uml.inspection import STANDSTILL_S
 from execution.uml.uml import UserModeLinux, keeps_current_folder
@@ -31,6 +32,7 @@ busy it is. A test that fails once in a hundred nights has a number here, and fa
   flightpath virtual --seed 37 -- ./simult_flows.sh      one of them again
   flightpath virtual --seed 37 --same -- ./suite.sh      is a seed really the same each time?
   flightpath virtual --seeds 1-1000 --jitter 50us -- ./race   threads and programs in other orders
+  flightpath virtual --seeds 1-9999 --cluster tls://HOST:8786 -- ./suite.sh    on many machines
 
 It needs no root. The command sees all files of this machine and runs as root of the guest, which has one processor and
 no network to the outside. What it writes is kept in the current folder (unless --discard) and in the folder of
@@ -54,6 +56,13 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
     which.add_argument("--seed", type=int, default=1, metavar="N", help="of all random numbers (default 1)")
     which.add_argument("--seeds", metavar="A-B", help="run once with each, and tell which fail")
     parser.add_argument("--jobs", type=int, metavar="N", help="seeds at once (default: one per processor)")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="run the seeds on a cluster, whose scheduler this is (flightpath cluster --help); "
+        "the command's files lie at the same paths on each of its machines",
+    )
+    parser.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
     parser.add_argument("--same", action="store_true", help="run twice with each seed, and tell what differs first")
     parser.add_argument(
         "--jitter",
@@ -110,22 +119,32 @@ def _run(options: argparse.Namespace) -> int:
     sigterm_as_interrupt()
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
+    limit_s = math.inf if options.interactive else _TIME_LIMIT_S
+    limit_s = limit_s if options.time_limit is None else options.time_limit
+    if several:
+        command = seeds.SeededCommand(
+            argv=options.command,
+            stdin=_standard_input(),
+            time_limit_s=limit_s,
+            memory_mib=options.memory,
+            standstill_s=options.standstill_limit,
+            jitter_ns=jitter_ns,
+            clock_reading_ns=clock_reading_ns,
+            twice=options.same,
+        )
+        return _run_several(command, options)
     machine = UserModeLinux(
         kernel.find(),
         options.clock,
         options.memory,
-        writable=None if several else options.results,
-        keeps_folder=not several and not options.discard and keeps_current_folder("--results names a folder"),
+        writable=options.results,
+        keeps_folder=not options.discard and keeps_current_folder("--results names a folder"),
         standstill_s=options.standstill_limit,
         seed=options.seed,
         jitter_ns=jitter_ns,
         clock_reading_ns=clock_reading_ns,
         interactive=options.interactive,
     )
-    limit_s = math.inf if options.interactive else _TIME_LIMIT_S
-    limit_s = limit_s if options.time_limit is None else options.time_limit
-    if several:
-        return _run_several(machine, options, limit_s)
     began_s, guest = time.monotonic(), machine.guest(options.command)
     code = guest.run(limit_s)
     if options.clock is Clock.VIRTUAL and not options.interactive:
@@ -145,18 +164,36 @@ def _refuse_combinations(options: argparse.Namespace, several: bool) -> None:
         raise UsageError("--seeds, --same, --jitter and --clock-reading are for the virtual clock")
     if options.jobs is not None and not several:
         raise UsageError("--jobs is for several runs", "add --seeds, for example --seeds 1-100")
+    if options.cluster and not several:
+        raise UsageError("--cluster is for several runs", "add --seeds, for example --seeds 1-100")
+    if options.cluster and options.jobs is not None:
+        raise UsageError(
+            "--jobs is for this machine", "`flightpath worker --jobs` says it for each machine of a cluster"
+        )
 
 
-def _run_several(machine: UserModeLinux, options: argparse.Namespace, limit_s: float) -> int:
+def _run_several(command: seeds.SeededCommand, options: argparse.Namespace) -> int:
     wanted = _seeds(options.seeds or str(options.seed))
+    if options.cluster:
+        require_dask()
+        from execution.cluster.seeds import search_on  # loads Dask, which nothing else needs
+
+        outcomes = search_on(scheduler_address(options.cluster), options.key, command, wanted, options.results)
+    else:
+        kernel.find()
+        jobs = options.jobs or os.cpu_count() or 1
+        with seeds.here(command, jobs) as submit:
+            outcomes = seeds.search(wanted, submit, jobs, options.results)
+    print(seeds.summary(outcomes, lambda seed: _again(options, seed)))
+    return int(any(outcome.failure for outcome in outcomes))
+
+
+def _standard_input() -> bytes:
     with TemporaryDirectory() as scratch:
         given = Path(scratch) / "stdin"
         given.touch()
         standard_input.copy_to(given)
-        search = SeedSearch(machine, options.command, given, limit_s, options.results)
-        outcomes = search.run(wanted, options.jobs or os.cpu_count() or 1, twice=options.same)
-    print(summary(outcomes, lambda seed: _again(options, seed)))
-    return int(any(outcome.failure for outcome in outcomes))
+        return given.read_bytes()
 
 
 def _again(options: argparse.Namespace, seed: int) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 from distributed import Client, KilledWorker
 
 from execution.cluster import task
-from execution.cluster.key import security
+from execution.cluster.connection import await_worker, connected
 from execution.cluster.sending import Sent, SentCell, keep, outcome_of, submit
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers, turns
@@ -29,7 +28,6 @@ from results.records import CellResult, Verdict
 MAX_MACHINES = 3
 """Maximum number of machines to try for an unusable cell."""
 
-_CONNECT_S, _WORKER_S, _POLL_S = 15, 60, 0.2
 _SENT_PER_PLACE = 2
 """Cells sent per place: a worker has its next cell already, and few are sent again when one ends."""
 
@@ -57,8 +55,8 @@ class ClusterExecutor(Executor):
 
     @override
     def prepare(self, scenario: Scenario, plan: Plan, *, shorten: bool) -> Plan:
-        with self._connected() as client:
-            self._await_worker(client, plan)
+        with connected(self._address, self._key) as client:
+            await_worker(client, self._address, self.workers, plan)
             self._say_who(client, plan)
             while True:
                 wanted = plan_check(scenario, plan, shorten=shorten)
@@ -75,7 +73,7 @@ class ClusterExecutor(Executor):
     def measure_all(self, run: RunContext, cells: Sequence[PlannedCell]) -> Generator[Measured]:
         turn = turns(run.plan)
         waiting = deque(SentCell(planned, turn[planned.order]) for planned in cells)
-        with self._connected() as client:
+        with connected(self._address, self._key) as client:
             sent = Sent(client, run, self.workers)
             while waiting or sent.cells:
                 with self._scheduler(client):
@@ -149,32 +147,6 @@ class ClusterExecutor(Executor):
             f"Dask's page, on the scheduler's machine: {self._page}",
             file=sys.stderr,
         )
-
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[Client]:
-        try:
-            client = Client(self._address, security=security(self._key), timeout=_CONNECT_S, set_as_default=False)
-        except (OSError, TimeoutError) as error:
-            raise MissingCapability(
-                f"no scheduler answers at {self._address}: {error}",
-                "start one with `flightpath cluster scheduler`, with the same key",
-            ) from error
-        with client:
-            yield client
-
-    def _await_worker(self, client: Client, plan: Plan) -> None:
-        deadline = time.monotonic() + _WORKER_S
-        while True:
-            self.workers.look(client)
-            if self.workers.usable(plan):
-                return
-            if time.monotonic() > deadline:
-                raise MissingCapability(
-                    f"the scheduler at {self._address} has no worker that can measure",
-                    "start some with `flightpath worker`, with this version and commit of Flightpath; each says what "
-                    "it cannot measure",
-                )
-            time.sleep(_POLL_S)
 
     @contextlib.contextmanager
     def _scheduler(self, client: Client) -> Iterator[None]:

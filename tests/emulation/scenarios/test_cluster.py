@@ -94,6 +94,27 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
 
 
 @pytest.mark.nightly
+def test_seeds_do_on_a_cluster_what_they_do_here(tmp_path):
+    require_uml_kernel()
+    draw = "read wanted; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo $wanted $n; exit $((n % 2))"
+    given = tmp_path / "given"
+    given.write_text("seven\n")
+
+    def searched(folder: Path, *options: str) -> tuple[int, str, dict[str, str]]:
+        argv = [sys.executable, "-m", "execution.virtual", "--seeds", "1-6", "--same", "--results", folder, *options]
+        with given.open() as stdin:
+            done = subprocess.run(
+                [*argv, "--", "sh", "-c", draw], cwd=PROJECT, stdin=stdin, capture_output=True, text=True
+            )
+        return done.returncode, done.stdout, {file.name: file.read_text() for file in folder.glob("seed-*.log")}
+
+    with cluster(tmp_path, workers=1) as parts:
+        code, printed, failed = searched(tmp_path / "cluster", *parts.options())
+    assert code == 1 and failed and all(text.startswith("seven ") for text in failed.values()), printed
+    assert searched(tmp_path / "here") == (code, printed, failed)
+
+
+@pytest.mark.nightly
 def test_an_interrupted_run_frees_its_workers(tmp_path):
     require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:

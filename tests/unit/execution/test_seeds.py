@@ -7,7 +7,7 @@ from execution.seeds import Outcome, _first_difference, _telling_line, summary
 
 
 def outcome(seed: int, failure: str = "") -> Outcome:
-    return Outcome(seed, 1 if failure else 0, b"", failure, 90.0)
+    return Outcome(seed=seed, exit_code=1 if failure else 0, output=b"", failure=failure, virtual_s=90.0)
 
 
 def test_failures_that_differ_in_numbers_only_are_one_kind_the_most_frequent_first():
@@ -48,6 +48,9 @@ def test_the_first_line_that_differs_is_shown():
         (["--jitter", "2s"], "more than a second"),
         (["--jobs", "2"], "add --seeds"),
         (["--jobs", "0", "--same"], "--jobs"),
+        (["--cluster", "tls://a:1"], "add --seeds"),
+        (["--cluster", "tls://a:1", "--same", "--jobs", "2"], "flightpath worker --jobs"),
+        (["--cluster", "tcp://a:1", "--same"], "tls://HOST:PORT"),
         (["--clock", "real", "--same"], "for the virtual clock"),
         (["--interactive"], "needs a terminal"),
         (["--interactive", "--seeds", "1-2"], "for one run"),

@@ -1,0 +1,111 @@
+"""A command with many seeds on a cluster: each seed is a task of Dask, and a guest on some worker's machine."""
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from distributed import KilledWorker
+from pydantic import BaseModel
+
+from execution.cluster import turns
+from execution.cluster.about import difference, own_identity, this_machine
+from execution.cluster.connection import await_worker, connected
+from execution.cluster.task import DaskProgress
+from execution.cluster.workers import Workers
+from execution.guest_executors import UmlExecutor
+from execution.guests.calling import called
+from execution.guests.process import ProcessGuest
+from execution.seeds import Outcome, SeededCommand, search
+from experiments.plan import Plan
+from flightpath.clock import Clock
+from flightpath.errors import MeasurementFailed, MissingCapability
+
+_PLACE = Plan("", {}, executor=UmlExecutor.name, clock=Clock.VIRTUAL)
+"""Which workers: those that measure cells in virtual time."""
+
+_SENT_PER_PLACE = 2
+"""Seeds sent per place: a worker has its next one already."""
+
+_POLL_S = 0.05
+
+
+class SeedRequest(BaseModel):
+    """A request to run a command with a seed.
+
+    Attributes:
+        command: the command.
+        seed: the seed.
+        folder: in which the command runs, the same on all machines.
+    """
+
+    command: SeededCommand
+    seed: int
+    folder: Path
+
+
+def search_on(address: str, key: Path, command: SeededCommand, seeds: range, kept: Path | None) -> list[Outcome]:
+    """Runs a command with each seed on a cluster; arguments and result are otherwise those of `search`.
+
+    Args:
+        address: of the scheduler.
+        key: file of the cluster's key.
+        command: the command, whose files and current folder each machine has at the same paths.
+        seeds: the seeds.
+        kept: folder for the output of failed runs; None: nowhere.
+
+    Raises:
+        MissingCapability: there is no scheduler or no worker, or a worker's machine lacks the folder.
+        MeasurementFailed: the cluster failed.
+    """
+    folder = Path.cwd()
+    with connected(address, key) as client:
+        workers = Workers()
+        await_worker(client, address, workers, _PLACE)
+        pool = client.get_executor(pure=False, **workers.where(_PLACE))
+        requests = (SeedRequest(command=command, seed=seed, folder=folder).model_dump_json() for seed in seeds)
+        try:
+            return search(
+                seeds,
+                lambda _seed: pool.submit(run_on_worker, next(requests), own_identity()),
+                _SENT_PER_PLACE * workers.places(_PLACE),
+                kept,
+            )
+        except KilledWorker as error:
+            raise MeasurementFailed(f"its workers ended again and again: {error}") from error
+        finally:
+            pool.shutdown(wait=False)
+
+
+def run_on_worker(request: str, expected: Mapping[str, str]) -> Outcome:
+    """Runs a command with a seed, when it is this worker's turn; the task of Dask.
+
+    Args:
+        request: a `SeedRequest` as JSON.
+        expected: version and commit of Flightpath that it is for.
+    """
+    if this_machine()["identity"] != expected:  # it has joined after the others were asked
+        raise MissingCapability(difference(this_machine()), "set up the same commit on each machine")
+    wanted, check = SeedRequest.model_validate_json(request), DaskProgress("").check
+    with turns.turn(alone=False, check=check), called(ProcessGuest, run_seed, wanted) as call:
+        while (outcome := call.answer()) is None:
+            check()
+            time.sleep(_POLL_S)
+    return outcome
+
+
+def run_seed(request: SeedRequest) -> Outcome:
+    """Runs a command with a seed; in a process of its own, since it changes to the command's folder.
+
+    Raises:
+        MissingCapability: this machine has no such folder.
+    """
+    try:
+        os.chdir(request.folder)
+    except OSError as error:
+        raise MissingCapability(
+            f"{platform.node()} cannot run it in {request.folder}: {error.strerror}",
+            "the command's files lie at the same paths on each machine of a cluster",
+        ) from error
+    return request.command.outcome(request.seed)
