@@ -41,6 +41,7 @@ setup(
         "os-ken>=3.1,<4",  # 4 lost its threads' events (controllers/openflow/library.py)
         "pyOpenSSL>=25",  # os-ken's eventlet imports it if it finds it, and Debian's does not fit a newer cryptography
         "networkx>=3",
+        "PyYAML>=6",
         "argcomplete>=3",
         "prometheus-client>=0.20",
         "SQLAlchemy>=2.1",

@@ -54,7 +54,7 @@ class _Runner:
                 raise UsageError(f"--custom: there is no file {name!r}", f"paths are relative to {Path.cwd()}")
         self._prepare()
         for name in files:
-            for key, it in _names_in(name).items():
+            for key, it in names_in(name).items():
                 self.setCustom(key, it)
 
     def setCustom(self, name: str, value: Any) -> None:
@@ -133,7 +133,7 @@ def own_part(error: BaseException, file: str) -> TracebackType | None:
     return entry
 
 
-def _names_in(file: str) -> dict[str, Any]:
+def names_in(file: str) -> dict[str, Any]:
     """Runs a custom file, and returns its names; an error in it is shown with the file's own lines."""
     names: dict[str, Any] = {"__file__": file}
     try:

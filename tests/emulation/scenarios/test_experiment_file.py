@@ -7,6 +7,7 @@ import pytest
 from experiments import catalogue
 from flightpath.project import PROJECT
 from results.store.store import Store
+from scenarios.command import importing
 from tests.support.scenario_runs import measured_cells
 
 pytestmark = pytest.mark.virtual
@@ -120,3 +121,13 @@ def test_the_example_of_the_document_is_judged_both_ways(tmp_path):
     assert [cell["verdict"] for cell in cells] == ["faithful"] * 6
     claims = Store.open(tmp_path / "runs").claims("latest")
     assert [str(claim.verdict) for claim in claims] == ["reproduced", "not reproduced"], claims
+
+
+def test_an_imported_network_has_the_delays_of_its_file(tmp_path):
+    (tmp_path / "topology.yml").write_text(
+        "nodes: {r1: , r2: , h1: {role: host}, h2: {role: host}}\n"
+        "links: [h1-r1, r2-h2, {r1: , r2: , tc: {delay: 10, rate: 5000}}]\n"
+    )
+    assert importing.main([str(tmp_path / "topology.yml"), "--output", str(tmp_path / "lab.toml")]) == 0
+    (cell,) = measured_cells(catalogue.load(tmp_path / "lab.toml"), tmp_path / "runs")
+    assert cell["verdict"] == "faithful" and 20 <= cell["metrics"]["rtt"]["value"] < 20.5, cell

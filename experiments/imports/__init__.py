@@ -1,0 +1,1 @@
+"""Networks that other tools' files describe, as experiment files."""
