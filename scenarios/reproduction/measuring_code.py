@@ -27,7 +27,7 @@ _LEFT_OUT = (
     *("experiments.claims", "experiments.judging"),
     *("experiments.captures", "experiments.recordings", "topologies.capture"),
 )
-"""What plans, prints and judges (plans are compared, and claims judged again), or runs only with `--capture`, `--record`."""
+"""What plans, prints, judges (plans are compared, claims judged again), or runs only with `--capture` or `--record`."""
 
 _TUNNEL, _TUNNEL_FILES = "topologies.testbed.tunnel", "native/tunnel/"
 """The tunnel, on which only experiments that import it depend."""
