@@ -1,11 +1,17 @@
 """Keyword arguments become the words of a scenario's command line, and are checked before anything is started."""
 
+import ast
+import pwd
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import flightpath
 from experiments import catalogue
 from flightpath.errors import UsageError
+from flightpath.project import PROJECT
+from python_api import channels
 from python_api.options import words_for
 
 LOAD = catalogue.find("mptcp_load")
@@ -67,3 +73,41 @@ def test_each_scenario_takes_its_own_defaults():
     for name in catalogue.names():
         assert words_for(catalogue.find(name), {"repeat": 1, "seed": 3}) == ["--repeat=1", "--seed=3"]
     assert words_for(UNEQUAL, {"seconds": 4}) == ["--seconds=4"]
+
+
+def declared_for_type_checkers() -> set[str]:
+    tree = ast.parse((PROJECT / "flightpath" / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    return {name.name for statement in block.body for name in statement.names}
+
+
+def test_each_public_name_is_there_and_explained_without_words_of_the_inside():
+    assert {"Network", "Run", "load", "run"} <= set(flightpath.__all__)
+    for name in flightpath.__all__:
+        public = getattr(flightpath, name)
+        assert public.__doc__, name
+        texts = [public.__doc__, *(it.__doc__ or "" for key, it in vars(public).items() if not key.startswith("_"))]
+        assert "sandbox" not in " ".join(texts).lower(), name
+    assert set(flightpath.__all__) <= set(dir(flightpath))
+
+
+def test_type_checkers_see_the_same_names():
+    assert declared_for_type_checkers() == set(flightpath.__all__)
+    assert all((PROJECT / package / "py.typed").exists() for package in ("flightpath", "python_api"))
+
+
+def test_an_unknown_name_is_an_ordinary_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        _ = flightpath.lod
+
+
+def test_a_user_without_an_entry_and_without_a_home_gets_one(monkeypatch):
+    def missing(uid):
+        raise KeyError(uid)
+
+    for name in ("HOME", "LOGNAME"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(pwd, "getpwuid", missing)
+    channels.ensure_home()
+    assert Path.home() == Path("/")

@@ -5,14 +5,21 @@ from dataclasses import replace
 import pytest
 
 from experiments.claims import check_claims
-from flightpath.errors import MissingCapability
+from experiments.fidelity.goodput import judge_goodput
+from flightpath.errors import MissingCapability, UsageError
 from results.figures.drawing import draw_figures
-from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
+from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
+from scenarios.congestion_quadpath import PLAIN, CongestionQuadpath
 from scenarios.dtn.transfer import KERNEL_DEFAULT
 from scenarios.dtn_bottleneck import DtnBottleneck
 from scenarios.dtn_buffers import DtnBuffers
 from scenarios.dtn_congestion import DtnCongestion
 from scenarios.dtn_streams import BUFFER_KIB, DtnStreams
+from scenarios.multipath.multipath import Configuration
+from scenarios.multipath_10gbe import Multipath10Gbe
+from scenarios.multipath_unequal import MultipathUnequal
+from scenarios.subflow_steering import PATHS, SubflowSteering
+from scenarios.vegas_thresholds import VegasThresholds
 from tests.support.plans import plan_of
 from topologies.hosts.multihomed import KERNEL_TCP_BUFFERS, LARGE_TCP_BUFFERS
 
@@ -68,3 +75,93 @@ def test_runs_from_before_the_second_buffer_are_judged_and_drawn_as_before(tmp_p
     assert larger.verdict is ClaimVerdict.NOT_REPRODUCED
     assert (buffer.verdict, buffer.why) == (ClaimVerdict.NOT_TESTED, "a buffer of 4096 KiB was not measured: --full")
     assert {path.stem for path in draw_figures(scenario.figures, earlier, tmp_path)} == {"fig5_streams"}
+
+
+SCENARIOS = (Multipath10Gbe, CongestionQuadpath, MultipathUnequal, VegasThresholds)
+
+
+def test_a_configuration_is_what_its_name_says():
+    assert Configuration.named("tun4_path6") == Configuration("tun", 4, 6)
+    assert Configuration.named("mptcp6") == Configuration("mptcp", 6, 6)
+    assert Configuration.named("baseline4").payload_share() == pytest.approx(1448 / 1514)
+    assert Configuration.named("tun6_path4").payload_share() == pytest.approx((1500 - 36 - 40 - 32) / 1514)
+    for wrong in ("tun4", "tun5_path4", "mptcp", "tcp4", "tun4_path4_"):
+        with pytest.raises(UsageError, match=f"'{wrong}' is unknown"):
+            Configuration.named(wrong)
+
+
+@pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("form", ["quick", "full"])
+def test_every_cell_has_a_network_and_a_tunnel_where_it_needs_one(kind, form):
+    scenario = kind()
+    plan = plan_of(scenario, f"--{form}")
+    for cell in plan.cells():
+        network, chosen = scenario.topology(cell, plan), scenario.configuration(cell)
+        assert set(network.hosts()) == {"h1", "h2"}
+        assert len(network.links()) == len(scenario.links(cell, plan))
+        assert network.nodeInfo("h1")["subflows"] == (len(network.links()) - 1 if chosen.kind == "mptcp" else 0)
+        if chosen.kind == "tun":
+            assert scenario.tunnel(cell).family == chosen.paths_family
+    estimate_s = sum(scenario.estimate_s(cell, plan) for cell in plan.cells())
+    assert form == "full" or estimate_s < 7 * 60, "the quick form takes a few minutes"
+
+
+@pytest.mark.parametrize(("name", "tcp_mbps"), [("tun6_path6", 362.5), ("mptcp4", 382.6), ("baseline4", 95.6)])
+def test_a_cell_knows_what_its_links_can_carry(name, tcp_mbps):
+    scenario = CongestionQuadpath()
+    plan = plan_of(scenario, "--configurations", name, "--algorithms", "cubic")
+    (cell,) = plan.cells()
+    limits = scenario.goodput_limits_bps(cell, plan)
+    assert limits["goodput"] == limits["ftp_goodput"] == pytest.approx(1e6 * tcp_mbps, abs=1e5)
+    assert limits["udp_goodput"] > limits["goodput"]
+    course = Series("bit/s", tuple(0.2 * i for i in range(29)), (5e7, *[0.0] * 24, *[8e7] * 4))
+    (found,) = judge_goodput(Measurement(series={"ftp_carried": course}), limits, {})
+    assert found.verdict is Verdict.DEGRADED and "ftp_carried stood still for 4.8 s from 0.2 s on" in found.reason
+
+
+def test_the_plain_tunnel_does_what_the_papers_did():
+    scenario = CongestionQuadpath()
+    plan = plan_of(scenario, "--configurations", PLAIN, "--algorithms", "vegas")
+    (cell,) = plan.cells()
+    spec = scenario.tunnel(cell)
+    assert (spec.offloads, spec.run, spec.reordering) == (False, 1, "off")
+    assert scenario.congestion_control(cell, plan) == "vegas"
+    with pytest.raises(UsageError, match="'tun4' is unknown"):
+        plan_of(scenario, "--configurations", "tun4")
+
+
+@pytest.mark.parametrize("kind", [Multipath10Gbe, CongestionQuadpath], ids=lambda kind: kind.name)
+def test_a_service_time_is_a_setting_of_virtual_time_and_without_it_plans_are_those_of_earlier_versions(kind):
+    scenario = kind()
+    assert "service_time_us" not in plan_of(scenario).settings
+    assert plan_of(scenario, "--service-time", "0") == plan_of(scenario)
+    plan = plan_of(scenario, "--service-time", "2.7")
+    assert plan.settings.items() - plan_of(scenario).settings.items() == {("service_time_us", 2.7)}
+    with pytest.raises(UsageError, match="on the real clock") as refused:
+        scenario.require(plan)
+    assert "--clock virtual" in refused.value.hint
+    for wrong in ("-1", "nan", "10001"):
+        with pytest.raises(UsageError, match="is not a time from 0 to 10000 us"):
+            plan_of(scenario, "--service-time", wrong)
+
+
+def test_known_weights_are_the_bandwidths():
+    scenario = MultipathUnequal()
+    words = ["--seconds", "1", "--only", "transport=weighted", "--only", "paths=bandwidth"]
+    (weighted,) = plan_of(scenario, *words).cells()
+    assert list(scenario.tunnel(weighted).path_weights) == [80, 20]
+    with pytest.raises(UsageError, match="--seconds: 0 is less than 1"):
+        plan_of(scenario, "--seconds", "0")
+
+
+def test_a_network_of_steered_subflows_has_a_core_switch_for_each_path():
+    scenario = SubflowSteering()
+    plan = plan_of(scenario, "--policies", "none,disjoint")
+    assert len(plan.cells()) == 2 * 2 * 2
+    for each in plan.cells():
+        assert len(scenario.topology(each, plan).switches()) == 2 + len(PATHS[each.parameters["paths"]])
+        assert len(scenario.caused_events(each, plan)) == 8
+    with pytest.raises(UsageError, match="'disjont' is unknown"):
+        plan_of(scenario, "--policies", "disjont")
+    with pytest.raises(UsageError, match=r"--seconds: 1 is less than 2\.5"):
+        plan_of(scenario, "--seconds", "1")

@@ -1,12 +1,17 @@
-"""A daemon is watched and stopped with programs that every machine has."""
+"""Daemons: watched and stopped with programs that every machine has, and never root."""
 
+import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from flightpath.errors import MeasurementFailed, StartFailed
+from flightpath.errors import MeasurementFailed, StartFailed, UsageError
 from flightpath.processes import Process, family
+from services import postgres_cluster
 from services.running.daemon import Daemon, DaemonService
+from services.running.privileges import Privileges, Situation, situation
 from tests.support.ssh_far_end import LocalHost
 
 
@@ -103,3 +108,71 @@ def test_a_service_that_ends_at_once_is_cleaned_up_and_an_error_with_its_log_and
     ):
         service.__enter__()
     assert not service.configuration.exists()
+
+
+EVERYONE = "         0          0 4294967295\n"
+ONLY_ROOT = "         0       1000          1\n"
+WITH_SUBUIDS = "         0       1000          1\n         1     100000      65536\n"
+NOBODY = 65534
+
+
+@pytest.mark.parametrize(
+    ("euid", "uid_map", "gid_map", "expected"),
+    [
+        (0, EVERYONE, EVERYONE, Situation.ROOT),
+        (0, ONLY_ROOT, ONLY_ROOT, Situation.FAKE_ROOT),
+        (0, WITH_SUBUIDS, WITH_SUBUIDS, Situation.ROOT),
+        (0, WITH_SUBUIDS, ONLY_ROOT, Situation.FAKE_ROOT),
+        (1000, EVERYONE, EVERYONE, Situation.ORDINARY),
+    ],
+)
+def test_the_situation_follows_from_the_uid_and_the_maps(euid, uid_map, gid_map, expected):
+    assert situation(euid, uid_map, gid_map, NOBODY, NOBODY) is expected
+
+
+@pytest.mark.parametrize(
+    ("situation", "program", "options"),
+    [
+        (Situation.ROOT, "setpriv", {f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"}),
+        (Situation.FAKE_ROOT, "unshare", {"--user", "--ipc", f"--map-user={NOBODY}", f"--map-group={NOBODY}"}),
+    ],
+)
+def test_root_becomes_another_user_for_good_and_fake_root_one_of_a_nested_namespace(situation, program, options):
+    prefix = Privileges(situation, NOBODY, NOBODY).prefix(private_ipc=situation is Situation.FAKE_ROOT)
+    assert prefix[0].endswith(f"/{program}")
+    assert options <= set(prefix)
+    assert [word for word in prefix if word.endswith(("/setpriv", "/unshare"))] == prefix[:1]
+
+
+def test_an_ordinary_user_needs_nothing():
+    assert Privileges(Situation.ORDINARY, NOBODY, NOBODY).prefix(private_ipc=True) == []
+
+
+def test_only_the_daemon_can_enter_its_folder(tmp_path):
+    folder = tmp_path / "a" / "b"
+    Privileges(Situation.FAKE_ROOT, NOBODY, NOBODY).prepare_folder(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder away")
+def test_a_closed_parent_is_named(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    with pytest.raises(UsageError, match=r"cannot pass through .*\n.*chmod o\+x"):
+        Privileges(Situation.ROOT, NOBODY, NOBODY).prepare_folder(closed / "service")
+
+
+def test_a_cluster_from_the_archive_is_what_initdb_makes(tmp_path, monkeypatch):
+    monkeypatch.setattr(postgres_cluster, "build_folder", lambda: tmp_path / "build")
+    postgres_cluster.archive_cluster()
+    (archive,) = (tmp_path / "build").iterdir()
+    made = []
+    for _ in ("from the archive", "by initdb"):
+        with tempfile.TemporaryDirectory(dir="/tmp") as name:
+            folder = Path(name)
+            Privileges.detect().give(folder)
+            cluster = postgres_cluster.make_cluster(folder, Privileges.detect())
+            assert {path.stat().st_uid for path in cluster.rglob("*")} == {folder.stat().st_uid}
+            made.append({str(path.relative_to(cluster)) for path in cluster.rglob("*")})
+        archive.unlink(missing_ok=True)
+    assert made[0] == made[1] > {"PG_VERSION"}

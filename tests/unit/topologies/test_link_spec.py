@@ -1,12 +1,15 @@
-"""Specifications of links: texts of users, and the values that they mean."""
+"""Specifications of links: texts of users, options of Mininet's TCLink, and the emulator that is chosen for them."""
 
 import ctypes
+from functools import partial
 
 import pytest
 
-from flightpath.errors import UsageError
+from flightpath.errors import MissingCapability, UsageError
 from tests.support.relay_line import driver
+from topologies.links.emulators import choose_emulator, link_class
 from topologies.links.spec import FIELDS, BurstLoss, LinkSpec, link_help
+from topologies.mininet.scripts.tc_options import check_rest, link_spec, take_shape
 
 EVERYTHING = {
     "bw": "50Mbit",
@@ -111,3 +114,100 @@ def test_a_scaled_link_holds_as_much_time(queue, half):
     assert (scaled.bandwidth_bps, scaled.delay_s, scaled.queue) == (25_000_000, 0.015, half)
     assert link.scaled(1) is link
     assert LinkSpec.parse(delay="15ms").scaled(0.5) == LinkSpec.parse(delay="15ms")
+
+
+@pytest.mark.parametrize(
+    ("options", "spec"),
+    [
+        ({"bw": 10}, LinkSpec(bandwidth_bps=10_000_000)),
+        ({"bw": 0.5, "delay": "5ms", "loss": 1}, LinkSpec(bandwidth_bps=500_000, delay_s=0.005, loss=0.01)),
+        ({"delay": "5msec"}, LinkSpec(delay_s=0.005)),
+        ({"delay": "2 secs"}, LinkSpec(delay_s=2)),
+        ({"delay": 5000}, LinkSpec(delay_s=0.005)),
+        ({"delay": "0ms", "bw": 5}, LinkSpec(bandwidth_bps=5_000_000)),
+        ({"delay": "5ms", "jitter": "1ms"}, LinkSpec(delay_s=0.005, jitter_s=0.001, jitter_distribution="uniform")),
+        ({"bw": 10, "max_queue_size": 50}, LinkSpec(bandwidth_bps=10_000_000, queue="50p")),
+        ({"bw": 10, "use_tbf": True, "latency_ms": 20}, LinkSpec(bandwidth_bps=10_000_000, queue="20ms")),
+        ({"bw": 10, "use_htb": True, "use_hfsc": False, "enable_red": False}, LinkSpec(bandwidth_bps=10_000_000)),
+        ({"bw": 5000}, LinkSpec(bandwidth_bps=5_000_000_000)),
+        ({"bw": 10, "delay": "5ms", "queue": "1bdp"}, LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005, queue="1bdp")),
+    ],
+)
+def test_options_mean_what_tc_would_do(options, spec):
+    assert link_spec(options) == spec
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"enable_ecn": True}, "enable_ecn is not emulated"),
+        ({"enable_red": True}, "enable_red is not emulated"),
+        ({"speedup": 100}, "speedup is not emulated"),
+        ({"bw": -1}, "bandwidth"),
+        ({"loss": 101}, "loss: '101%' is more than 100%"),
+        ({"delay": "5parsecs"}, "delay: cannot read '5parsecs'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        link_spec(options)
+
+
+def test_only_what_shapes_is_taken_from_an_interfaces_parameters():
+    params = {"bw": 10, "ip": "10.0.0.1/8", "loss": None, "use_htb": True, "mac": None, "own": 1}
+
+    assert take_shape(params) == {"bw": 10, "use_htb": True}
+    assert params == {"ip": "10.0.0.1/8", "mac": None, "own": 1}
+    check_rest(params)
+    with pytest.raises(UsageError, match=r"link: 'delai' is unknown\n  did you mean 'delay'\?"):
+        check_rest({**params, "delai": "5ms"})
+
+
+def lacking(what: str, *_: object) -> None:
+    raise MissingCapability(f"no {what}", f"as root: get {what}")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine on which only the named emulators work."""
+
+    def have(*works: str) -> None:
+        for name in ("relay", "netem"):
+            require = (lambda *_: None) if name in works else partial(lacking, name)
+            monkeypatch.setattr(link_class(name), "require", require)
+
+    return have
+
+
+@pytest.mark.parametrize(
+    ("works", "requested", "chosen"),
+    [
+        (("relay", "netem"), "auto", "relay"),
+        (("netem",), "auto", "netem"),
+        (("relay",), "auto", "relay"),
+        (("relay", "netem"), "netem", "netem"),
+        (("relay", "netem"), "relay", "relay"),
+    ],
+)
+def test_the_one_asked_for_or_the_first_that_works(machine, works, requested, chosen):
+    machine(*works)
+    assert choose_emulator(requested) == chosen
+    assert link_class(chosen).emulator == chosen
+
+
+@pytest.mark.parametrize(("works", "requested", "missing"), [(("relay",), "netem", "netem"), ((), "auto", "relay")])
+def test_what_does_not_work_says_how_to_get_it(machine, works, requested, missing):
+    machine(*works)
+    with pytest.raises(MissingCapability, match=f"no {missing}\n  as root: get {missing}"):
+        choose_emulator(requested)
+
+
+def test_an_unknown_one_is_refused_with_those_known():
+    with pytest.raises(UsageError, match=r"'netm' is unknown\n.*auto, relay, netem"):
+        choose_emulator("netm")
+
+
+@pytest.mark.parametrize("discipline", ["pie", "dualpi2"])
+def test_a_queue_that_only_the_kernel_has_is_not_the_relay_s(discipline):
+    with pytest.raises(MissingCapability, match=rf"the relay has no queue discipline {discipline}\n.*--clock virtual"):
+        choose_emulator("relay", {discipline})

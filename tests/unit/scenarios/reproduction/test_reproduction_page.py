@@ -8,6 +8,7 @@ import pytest
 
 from experiments.claims import NEEDS_REAL_CLOCK
 from flightpath.clock import Clock
+from flightpath.errors import UsageError
 from results.records import Claim, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
 from scenarios.reproduction import writing
@@ -16,7 +17,9 @@ from scenarios.reproduction.html import _coded
 from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value, papers
 from scenarios.reproduction.parts import Part
-from scenarios.reproduction.record import Record, newest_evidence, read, record_of
+from scenarios.reproduction.quoting import DOCUMENTS, with_figures
+from scenarios.reproduction.record import FORMAT, MeasuredFigure, Record, newest_evidence, read, record_of
+from scenarios.reproduction.writing import COMMITTED
 from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run
 from tests.support.stored_runs import HOSTILE
 
@@ -197,3 +200,22 @@ def test_the_committed_record_is_complete_and_of_this_version():
 
 def test_words_between_backticks_are_code_and_nothing_else_is_markup():
     assert _coded("a `b <i>` <b>c</b>") == "a <code>b &lt;i&gt;</code> &lt;b&gt;c&lt;/b&gt;"
+
+
+RECORD = Record(FORMAT, (), (), (MeasuredFigure("part", "Figure 1", (("rate, low", "4", "5 Gbit/s (4 to 6)"),)),))
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+def test_the_documents_say_what_the_record_says(file):
+    text = file.read_text(encoding="utf-8")
+    assert not re.search(r"^\s*<!--=", text, re.MULTILINE), "there a comment would end the paragraph"
+    assert "<!--=" in text and with_figures(text, read(COMMITTED)) == text, "make reproduce-record"
+
+
+def test_a_value_is_replaced_with_or_without_its_interval():
+    with_interval = "a <!--=part, Figure 1: rate,\nlow-->{}<!--=-->"
+    without = "b <!--=~part, Figure 1: rate, low-->{}<!--=--> c"
+    text = with_figures(f"{with_interval.format('old')} {without.format('old' + chr(10))}", RECORD)
+    assert text == f"{with_interval.format('5 Gbit/s (4 to 6)')} {without.format('5 Gbit/s')}"
+    with pytest.raises(UsageError, match="the record has no 'part, Figure 1: rates'"):
+        with_figures("<!--=part, Figure 1: rates-->1<!--=-->", RECORD)

@@ -1,9 +1,12 @@
-"""What is said of many seeds, and which options are refused."""
+"""`flightpath virtual`, `mn` and `mn-run`: options of the clock, and what is said of many seeds."""
 
 import pytest
 
 from execution import virtual
+from execution.mininet_clock import ClockOptions
 from execution.seeds import Outcome, _first_difference, _telling_line, summary
+from flightpath.clock import Clock
+from flightpath.errors import UsageError
 
 
 def outcome(seed: int, failure: str = "") -> Outcome:
@@ -59,3 +62,29 @@ def test_the_first_line_that_differs_is_shown():
 def test_what_cannot_be_is_refused_before_a_guest_starts(capsys, options, said):
     assert virtual.main([*options, "--", "true"]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("--topo single,2", (Clock.REAL, None, "--topo single,2")),
+        ("--clock virtual --topo single,2 --seed=7", (Clock.VIRTUAL, 7, "--topo single,2")),
+        ("--topo tree --clock=real", (Clock.REAL, None, "--topo tree")),
+    ],
+)
+def test_the_options_of_the_clock_are_taken_out_of_mns(line, expected):
+    clock, seed, words = ClockOptions.take(line.split())
+    assert (clock, seed, " ".join(words)) == expected
+
+
+def test_a_script_keeps_its_own_options():
+    line = "--congestion-control reno --clock virtual net.py --clock atomic --seed x"
+    options = ClockOptions.take(line.split(), before_script=True)
+    assert options[:2] == (Clock.VIRTUAL, None)
+    assert " ".join(options.words) == "--congestion-control reno net.py --clock atomic --seed x"
+
+
+@pytest.mark.parametrize("line", ["--clock", "--clock atomic", "--clock virtual --seed -1", "--seed 1"])
+def test_what_is_no_clock_or_seed_is_refused(line):
+    with pytest.raises(UsageError):
+        ClockOptions.take(line.split())
