@@ -9,7 +9,7 @@ SCENARIO_OPTIONS ?=
 TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc))))
 # Tests of what a stock kernel has and this machine's own may lack (switch, netem), and tests that may need a kernel
 # newer than 6.1. Tests of both emulators use netem here. `make test-vm VM_TESTS="…"`: fewer.
-VM_TESTS ?= tests/emulation/topologies/test_kernel_datapath.py tests/emulation/controllers/test_kernel_datapath_steering.py \
+VM_TESTS ?= tests/emulation/topologies/test_kernel_datapath.py \
   tests/emulation/congestion/test_loading.py::test_the_verifier_accepts_each_and_a_flow_of_each_gives_way_at_a_loss_and_grows_again \
   tests/emulation/congestion/test_loading.py::test_a_program_that_the_verifier_rejects_is_explained_with_its_line \
   tests/emulation/native/test_tunnel.py::test_ipv4_and_ipv6_inside_and_outside_over_both_paths \

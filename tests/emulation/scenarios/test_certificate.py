@@ -3,15 +3,20 @@
 import contextlib
 import dataclasses
 import signal
+import threading
+import time
 
 import pytest
 
 from experiments import fidelity
 from experiments.fidelity.calibration import judge_calibration, judge_links_before
+from flightpath.clock import Clock, clock_here
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
+from probes.transfers.stream import Stream
 from results.records import Verdict
+from services.stream import StreamServer
 from topologies.calibration.links import calibrate
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
@@ -103,6 +108,35 @@ def test_drops_that_nobody_asked_for_are_convicted_and_those_asked_for_are_not()
         certificate = watched(testbed, testbed.link("h1", 0), "0s h1-eth0 blackhole=on").certificate()
         assert certificate.found["links_during_load"]["h1-eth0:h2-eth0"]["a_to_b"]["drops"]["blackhole"] > 0
         assert not any("unexpected drops" in why for why in certificate.reasons)
+
+
+def set_time_of_day(by_s: float) -> None:
+    time.clock_settime(time.CLOCK_REALTIME, time.time() + by_s)
+
+
+@pytest.mark.skipif(clock_here() is Clock.REAL, reason="would set the time of this machine")
+def test_a_step_of_the_clock_gives_no_false_rate_and_a_cell_that_is_unusable():
+    by_s, rate_bps = -3600, NEAR.bandwidth_bps
+    try:
+        with Testbed(MultipathPair(1, NEAR, mptcp=False), emulator="relay") as testbed:
+            client, server = testbed.net.hosts
+            with fidelity.Watch(testbed) as watch, StreamServer(server, TEMPORARY):
+                begun_s = time.monotonic()
+                step = threading.Timer(2.3, set_time_of_day, [by_s])
+                step.start()
+                Stream(seconds=5).run(client, server.address())
+                watch.set_load_interval(begun_s, time.monotonic())
+                step.join()
+            name = f"{testbed.links[0].name}.b_to_a"
+            rates_bps = watch.log.rates(name, "bit/s", start_s=begun_s, scale=8).values
+            assert 4 <= len(rates_bps) <= 7
+            assert all(0.9 * rate_bps < each < 1.05 * rate_bps for each in rates_bps[1:4]), rates_bps
+            assert all(0 <= each < 1.05 * rate_bps for each in rates_bps), rates_bps
+            certificate = watch.certificate()
+            assert certificate.verdict is Verdict.UNUSABLE
+            assert "time of day was set back by" in certificate.reasons[0]
+    finally:
+        set_time_of_day(-by_s)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
-from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 from tests.support.vocabulary import unknown_metrics
 
 # Ten seconds are usual; beside busy loops and other tests it has taken more than a hundred.
@@ -126,22 +125,6 @@ def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_
         require_both_protocols(tmp_path, json.loads(resumed.stdout))
         assert store.cells("latest")[0] == first[0]
         assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
-
-
-@pytest.mark.nightly
-def test_without_root_the_result_is_the_same():
-    with results_of_ordinary_user() as results:
-        argv = as_ordinary_user(command(*SMALL, "--only", "protocol=mptcp", "--json", results=results))
-        done = subprocess.run(
-            argv, cwd=PROJECT, capture_output=True, text=True, timeout=400, env={**os.environ, "HOME": str(results)}
-        )
-        assert done.returncode in (0, 4), done.stderr
-        (cell,) = json.loads(done.stdout)["cells"]
-        assert cell["metrics"]["requests"]["value"] == 800
-        assert cell["metrics"]["lost_writes"]["value"] == 0
-        (result,) = Store.open(results).cells("latest")
-        assert result.measurement.metadata["mptcp"]["h1"]["joins"] == 40
-        assert set(result.certificate.found["congestion_control"]["h3"]) == {"cubic"}
 
 
 def hidden(path: Path, argv: list[str]) -> list[str]:

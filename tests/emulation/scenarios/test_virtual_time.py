@@ -10,11 +10,9 @@ import pytest
 from flightpath.clock import Clock
 from flightpath.project import PROJECT
 from results.commands.watch import main as watch
-from results.metrics import is_of_machine
 from results.recording.file import read
-from results.records import CellResult, Verdict
+from results.records import CellResult
 from results.store.store import Store
-from tests.support.busy_machine import busy_processor
 from tests.support.uml import require_uml_kernel
 from tests.support.watched_pages import captured_bytes, shown
 
@@ -35,22 +33,6 @@ def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
     done = subprocess.run(command(scenario, results, *words), cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Store.open(results).cells("latest")
-
-
-@pytest.mark.nightly
-def test_the_main_job_gives_the_same_to_the_last_bit_alone_and_beside_a_busy_loop(tmp_path):
-    small = ("--threads", "10", "--loads", "200", "--only", "protocol=mptcp")
-    quiet = measured("mptcp_load", tmp_path / "quiet", *small, "--jobs", "1")
-    with busy_processor():
-        busy = measured("mptcp_load", tmp_path / "busy", *small, "--jobs", "2")
-    assert [cell.cell for cell in quiet] == [cell.cell for cell in busy]
-    assert len(quiet) == 1
-    for one, other in zip(quiet, busy, strict=True):
-        assert one.certificate.verdict is other.certificate.verdict is Verdict.FAITHFUL
-        assert (one.clock, one.certificate.found["machine"]) == (Clock.VIRTUAL, "uml")
-        assert not any(is_of_machine(name) for name in (*one.measurement.metrics, *one.measurement.series))
-        assert one.measurement == other.measurement
-        assert one.certificate == other.certificate
 
 
 @pytest.mark.nightly

@@ -1,4 +1,4 @@
-"""Mininet's own `mn` with Flightpath's file: its start, its end, and nothing left behind."""
+"""Mininet's own `mn` with Flightpath's file: its start, its end, a person at the keyboard, and nothing left behind."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
+from tests.support.terminal import Terminal
 from topologies.mininet.network import InteractiveNetwork
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
@@ -109,7 +111,7 @@ def test_a_topology_of_the_users_has_links_of_ours_where_it_asks_for_mininets_sh
 
 
 def test_a_signal_to_mn_ends_a_command_and_not_the_command_line():
-    """Another process sends it to the outermost process alone, which hands it on (keys: test_mn_at_a_terminal)."""
+    """Another process sends it to the outermost process alone, which hands it on (keys: the next test)."""
     with Running([*MN, "--topo", "single,2"]) as process:
         process.type("h1 echo begun; sleep 100\npingall")
         process.read_until("begun")
@@ -151,3 +153,24 @@ def test_mininets_clean_up_is_never_done_and_mn_py_is_a_program_in_each_folder()
 def test_the_network_is_not_made_outside_a_sandbox():
     with pytest.raises(FlightpathError, match="only in a sandbox"):
         InteractiveNetwork()
+
+
+def test_ctrl_c_ends_a_command_and_leaves_the_network():
+    prompt = "mininet> "
+    words = ["mn", "--custom", "topologies/mn.py", "--topo", "single,2", "--link", "relay,bw=10"]
+    with Terminal(words) as terminal:
+        terminal.read_until(prompt)
+        terminal.type("h1 ping h2\n")
+        terminal.read_until("icmp_seq=2")
+        terminal.type("\x03")
+        assert "packet loss" in terminal.read_until(prompt)
+        for _ in range(10):
+            time.sleep(0.2)  # a person is not faster than readline
+            terminal.type("\x03")
+            terminal.read_until(prompt)
+        terminal.type("links\n")
+        assert terminal.read_until(prompt).count("(OK OK)") == 2
+        terminal.type("pingall\n")
+        assert "0% dropped (2/2 received)" in terminal.read_until(prompt)
+        terminal.type("exit\n")
+        assert terminal.exit_code() == 0

@@ -14,6 +14,7 @@ from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
+from topologies.web_service import WebService
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
@@ -56,11 +57,12 @@ def carried(testbed: Testbed) -> list[int]:
         MultipathPair(paths=2, switched=True),
         Fabric(),
         Fabric(edges=3, hosts=1, cores=2, multihomed=False),
+        WebService(clients=2),
         ROUTED,
     ],
     ids=[
         *("dtn_pair", "dtn_pair_direct", "multipath_pair", "multipath_pair_switched"),
-        *("fabric", "fabric_single_homed", "routed"),
+        *("fabric", "fabric_single_homed", "web_service", "routed"),
     ],
 )
 def test_every_pair_reaches_each_other_on_each_path(topology):
