@@ -31,7 +31,7 @@ FULL ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native jmeter database uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -64,7 +64,7 @@ commands: | environment
 	@sh scripts/link-commands.sh
 
 native: | packages
-	@$(MAKE) --silent -C native
+	@$(MAKE) --silent -C native -j$$(nproc)
 
 jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
@@ -103,9 +103,13 @@ lab: virtual
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
-test: setup lint ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
+test: setup lint sanitized ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
 	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
+
+# Two kinds of tests use them, one in virtual time, where a compiler takes minutes.
+sanitized: native
+	@$(MAKE) --silent -C native -j$$(nproc) sanitize
 
 test-all: test docs vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
 	@$(PYTHON) -m pytest -m "nightly and not alone" --numprocesses $(TEST_WORKERS) --times nightly

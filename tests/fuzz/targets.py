@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.support.c_builds import NATIVE, built, pure_sources
+from tests.support.c_builds import NATIVE, built, make, pure_sources
 
 FOLDER = Path(__file__).parent
 VARIATIONS: Mapping[str, int] = {
@@ -37,14 +37,20 @@ _SANITIZERS = "address,undefined"
 
 
 def build(target: str, *, libfuzzer: bool) -> Path:
-    """A target with AddressSanitizer and UndefinedBehaviorSanitizer; without libFuzzer with our own main()."""
+    """A target with AddressSanitizer and UndefinedBehaviorSanitizer.
+
+    Without libFuzzer it has our own main(), and the objects of `make sanitize`.
+    """
     sources = [FOLDER / f"fuzz_{target}.c", *_product_sources(target)]
     libraries = ["-lbpf", "-lelf"] if target in _OF_THE_LOADER else ["-lm", "-lcrypto"]
     if libfuzzer:
         flags = [f"-fsanitize=fuzzer,{_SANITIZERS}", *_FLAGS, *libraries]
         return built(f"fuzz_{target}", sources, flags, compiler="clang")
-    sources.append(FOLDER / "fuzz_main.c")
-    return built(f"fuzz_{target}", sources, [f"-fsanitize={_SANITIZERS}", *_FLAGS, *libraries])
+    own, *product = sources
+    objects = [f"build/sanitized/{source.relative_to(NATIVE).with_suffix('.o')}" for source in product]
+    make(*objects)
+    parts = [own, FOLDER / "fuzz_main.c", *(NATIVE / name for name in objects)]
+    return built(f"fuzz_{target}", parts, [f"-fsanitize={_SANITIZERS}", *_FLAGS, *libraries])
 
 
 def _product_sources(target: str) -> list[Path]:

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -38,8 +39,16 @@ def pure_sources(program: str) -> list[Path]:
     return [NATIVE / f"{name}.c" for name in names]
 
 
+def make(*goals: str) -> None:
+    """Brings parts of native/build up to date; parallel test processes take turns."""
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    with (_FOLDER / "native.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "--silent", "-C", str(NATIVE), *goals], check=True, stdout=sys.stderr)
+
+
 def built(name: str, sources: Sequence[Path], flags: Sequence[str], *, compiler: str = "cc") -> Path:
-    """A program or library of these sources; `flags` are those for the compiler beside the usual ones."""
+    """A program or library of these sources and objects; `flags` are those for the compiler beside the usual ones."""
     argv = [compiler, *_FLAGS, *map(str, sources), *flags]
     target = _FOLDER / f"{name}-{_state(argv, sources)}"
     _FOLDER.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,12 @@
 """Tunnels whose packets have numbers around 2^31 and 2^32: programs built for tests, and traffic that climbs there."""
 
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair
 from tests.bench.processes import killed_at_end, program
+from tests.support.c_builds import make
 from topologies.testbed.tunnel import Tunnel
 
 HALF, WHOLE = 2**31, 2**32
@@ -19,14 +18,13 @@ PASSED_OVER = 16_000
 jump would be a new beginning for the receiver."""
 
 WINDOW = 65_536
-_NATIVE = Path(__file__).parents[3] / "native"
 _CLIMBED_S = 300
 
 
 def build(first: int, until: int = 0) -> str:
     """Builds a tunnel that numbers packets from `first`, and passes over most numbers while they are below `until`."""
     name = f"mptgre-numbered-{first}-{PASSED_OVER if until else 0}-{until}"
-    subprocess.run(["make", "--silent", "-C", str(_NATIVE), f"build/{name}"], check=True, stdout=sys.stderr)
+    make(f"build/{name}")
     return name
 
 

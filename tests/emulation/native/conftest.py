@@ -1,7 +1,5 @@
 """Links for the tests of the relay."""
 
-import fcntl
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import native
+from tests.support.c_builds import make
 from tests.support.relay_link import Link
 
 
 @pytest.fixture(scope="session")
 def built() -> None:
-    """Both builds are those of the sources; parallel test processes take turns."""
-    with (Path(tempfile.gettempdir()) / "flightpath-native.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run(["make", "-s", "-C", Path(native.__file__).parent, "all", "sanitize"], check=True)
+    """Both builds are those of the sources."""
+    make("all", "sanitize")
 
 
 @pytest.fixture

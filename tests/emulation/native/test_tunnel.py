@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import native
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.waiting import wait_until
+from tests.support.c_builds import make
 from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
@@ -36,7 +36,7 @@ def test_ipv4_and_ipv6_inside_and_outside_over_both_paths():
 
 def test_sanitized_builds_carry_loss_reordering_and_all_sizes_cleanly():
     bad = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.003, loss=0.01, jitter_s=0.001, reordering=True)
-    subprocess.run(["make", "--silent", "-C", Path(native.__file__).parent, "build/mptgre-asan"], check=True)
+    make("build/mptgre-asan")
     with net(bad, PATH) as it:
         tunnel = Tunnel(it.h1, it.h2, program="mptgre-asan")
         with tunnel:
