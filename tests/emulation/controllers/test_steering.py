@@ -7,6 +7,7 @@ import time
 import pytest
 
 from flightpath.waiting import wait_until
+from tests.support.rings import nightly
 from tests.support.steering_tools import (
     MPTCP,
     PORT,
@@ -94,8 +95,8 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address)
     ("protocol", "address"),
     [
         (MPTCP, "fd00:1::2"),
-        pytest.param(6, "10.0.1.2", marks=pytest.mark.nightly),
-        pytest.param(MPTCP, "10.0.1.2", marks=pytest.mark.nightly),
+        nightly(6, "10.0.1.2"),
+        nightly(MPTCP, "10.0.1.2"),
     ],
 )
 def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protocol, address):

@@ -9,6 +9,7 @@ import pytest
 from controllers.openflow.steering_rules import FINISHED_IDLE_S, FLOW_PRIORITY
 from flightpath.commands import run
 from flightpath.waiting import wait_until
+from tests.support.rings import nightly
 from tests.support.steering_tools import (
     Transfer,
     carried_by_core,
@@ -45,9 +46,7 @@ def fail(link, how: str, on: bool = True) -> None:
         link.set_black_hole(on, *([] if how == "black hole" else [how]))
 
 
-@pytest.mark.parametrize(
-    "how", ["cut", "a_to_b", *(pytest.param(how, marks=pytest.mark.nightly) for how in ("black hole", "b_to_a"))]
-)
+@pytest.mark.parametrize("how", ["cut", "a_to_b", *(nightly(how) for how in ("black hole", "b_to_a"))])
 def test_a_flow_leaves_a_dead_link_and_the_link_is_used_again_when_it_is_back(how):
     with Testbed(fabric(), policy="disjoint") as testbed, serving(testbed.host("h2"), "10.0.1.2", mptcp=False):
         transfer = Transfer(testbed.host("h1"), "10.0.1.2", 3 * SIZE, mptcp=False)

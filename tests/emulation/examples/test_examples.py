@@ -11,6 +11,7 @@ from nbclient import NotebookClient
 
 from execution.placement import has_uml_kernel
 from flightpath.project import PROJECT
+from tests.support.rings import nightly
 
 EXAMPLES = PROJECT / "examples"
 VIRTUAL = 'clock="virtual"'
@@ -32,7 +33,7 @@ def skip_without_uml(file: Path) -> None:
     [
         "measure_a_network.py",
         pytest.param("compare_tcp_and_mptcp.py", marks=[pytest.mark.nightly, pytest.mark.starts_kernels]),
-        pytest.param("your_own_topology.py", marks=pytest.mark.nightly),
+        nightly("your_own_topology.py"),
     ],
 )
 def test_a_script_runs_and_prints_what_it_found(name, tmp_path):

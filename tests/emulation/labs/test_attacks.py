@@ -16,6 +16,7 @@ from labs.framework.variant import Variant
 from labs.solutions import lab12_measuring
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import hand_in
+from tests.support.rings import nightly
 from tests.support.uml import require_uml_kernel
 
 SOURCE = Path(__file__).parents[2] / "support" / "becomes_root.c"
@@ -141,9 +142,7 @@ CHEATS = (
 
 
 @pytest.mark.starts_kernels
-@pytest.mark.parametrize(
-    "labs", [{12}, pytest.param({lab.number for lab in catalogue.all_labs()} - {12}, marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("labs", [{12}, nightly({lab.number for lab in catalogue.all_labs()} - {12})])
 def test_what_prints_instead_of_measuring_gets_no_marks(labs, tmp_path):
     require_uml_kernel()
     anna, cheats, submissions = Variant("anna"), [cheat for cheat in CHEATS if cheat[0] in labs], []

@@ -6,6 +6,7 @@ A changed program, or another text in the file, moves a cell by nanoseconds. The
 import pytest
 
 from museum import catalogue, record
+from tests.support.rings import nightly
 from tests.support.uml import require_uml_kernel
 
 IN_FIRST_RING = "mininet_421"
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
 
 @pytest.mark.parametrize(
     "name",
-    [name if name == IN_FIRST_RING else pytest.param(name, marks=pytest.mark.nightly) for name in catalogue.names()],
+    [name if name == IN_FIRST_RING else nightly(name) for name in catalogue.names()],
 )
 def test_an_entry_gives_its_record_again(tmp_path, name):
     require_uml_kernel()

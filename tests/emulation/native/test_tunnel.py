@@ -11,6 +11,7 @@ import native
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.waiting import wait_until
 from tests.support.c_builds import make
+from tests.support.rings import nightly
 from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
@@ -82,7 +83,7 @@ def test_lost_packets_hold_up_nobody_for_long_and_redundancy_saves_them():
             assert came > 3970 and (twice, disorder) == (0, 0)
 
 
-@pytest.mark.parametrize("offloads", [True, False], ids=["offloads", "packet by packet"])
+@pytest.mark.parametrize("offloads", [True, nightly(False)], ids=["offloads", "packet by packet"])
 def test_a_service_time_delays_each_packet_limits_the_rate_and_fills_the_queue_before_it(offloads):
     service_s = 100e-6
     with net(FAST, FAST) as it, Tunnel(it.h1, it.h2, TunnelSpec(offloads=offloads, service_time_s=service_s)) as tunnel:

@@ -24,6 +24,7 @@ from flightpath.project import PROJECT
 from probes.jmeter.install import CLASSES, HOME, java_command
 from probes.jmeter.probe import JMeterLoad, LoadProgress, require_jmeter
 from tests.support.namespace_host import NamespaceHost
+from tests.support.rings import nightly
 
 PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
 STUDENTS = 20
@@ -221,7 +222,7 @@ def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, 
     assert (tmp_path / "run" / "jmeter.log").is_file()
 
 
-@pytest.mark.parametrize("mptcp", [False, True])
+@pytest.mark.parametrize("mptcp", [nightly(False), True])
 def test_a_heading_is_no_student_and_connections_are_of_the_protocol_asked_for(load, tmp_path, mptcp):
     if mptcp and not Path("/proc/sys/net/mptcp/enabled").exists():
         pytest.skip("this kernel has no MPTCP")
@@ -275,7 +276,10 @@ def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "kind"),
-    [({"port": 81}, "connection_refused"), ({"address": "10.9.9.9"}, "connect_timeout")],
+    [
+        ({"port": 81}, "connection_refused"),
+        nightly({"address": "10.9.9.9"}, "connect_timeout"),
+    ],
 )
 def test_a_server_that_is_not_there(load, tmp_path, change, kind):
     one = load(1, ramp_s=0.0, connect_timeout_s=0.1, port=change.get("port", 80))
@@ -285,7 +289,7 @@ def test_a_server_that_is_not_there(load, tmp_path, change, kind):
 
 
 @pytest.mark.virtual
-@pytest.mark.parametrize("mptcp", [pytest.param(False, marks=pytest.mark.nightly), True])
+@pytest.mark.parametrize("mptcp", [nightly(False), True])
 def test_the_schedule_holds_although_somebody_sets_the_time_of_day_all_the_time(load, tmp_path, mptcp):
     """Before JMeter starts, while it starts, during the load and at its end: an hour back, and forward again."""
     is_over, epoch_s = threading.Event(), time.time() - time.monotonic()
@@ -315,7 +319,7 @@ def test_the_schedule_holds_although_somebody_sets_the_time_of_day_all_the_time(
     assert sorted(run.samples.due_ms) == sorted(expected) and (abs(run.samples.sent_ms - run.samples.due_ms) < 20).all()
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MeasurementFailed("the link died")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, nightly(MeasurementFailed("the link died"))])
 def test_nothing_is_left_running_when_the_caller_is_interrupted(load, tmp_path, error):
     def interrupt(progress: LoadProgress) -> None:
         if progress.requests:

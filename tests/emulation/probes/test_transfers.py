@@ -14,6 +14,7 @@ from probes.transfers.stream import Stream
 from services.iperf3 import Iperf3Server
 from services.stream import StreamServer
 from services.vsftpd import Vsftpd
+from tests.support.rings import nightly
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
@@ -88,7 +89,7 @@ def serve(server: MultihomedHost, *, mptcp: bool = False) -> Vsftpd:
 
 @pytest.mark.parametrize(
     ("family", "mptcp"),
-    [(6, True), *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((4, False), (4, True), (6, False)))],
+    [(6, True), *(nightly(*each) for each in ((4, False), (4, True), (6, False)))],
     ids=["mptcp over IPv6", "tcp", "mptcp", "tcp over IPv6"],
 )
 def test_a_file_arrives_whole_at_the_rate_of_its_paths_under_the_algorithm_asked_for(mptcp, family):
@@ -140,7 +141,11 @@ LONG_LINK = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005)
 PAYLOAD_BPS = 20e6 * PAYLOAD_SHARE
 
 
-@pytest.mark.parametrize(("mptcp", "port"), [(False, 0), (True, 0), (True, 6)], ids=["tcp", "mptcp", "mptcp over ipv6"])
+@pytest.mark.parametrize(
+    ("mptcp", "port"),
+    [(True, 6), *(nightly(*each) for each in ((False, 0), (True, 0)))],
+    ids=["mptcp over ipv6", "tcp", "mptcp"],
+)
 def test_goodput_first_byte_and_silence(mptcp, port):
     family = 6 if port else 4
     network = MultipathPair(paths=2, links=LONG_LINK, mptcp=mptcp, family=family, congestion_control="cubic")

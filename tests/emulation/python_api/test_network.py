@@ -18,6 +18,7 @@ from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.records import Certificate, Verdict
+from tests.support.rings import nightly
 
 LINK = "bw=50 delay=5ms queue=1bdp"
 
@@ -87,7 +88,7 @@ def test_what_is_measured_is_the_network(net):
             net.run("dtn2", ["ip", "route", "replace", "10.0.0.0/24", "dev", "dtn2-eth0"], check=True)
 
 
-@pytest.mark.parametrize("chosen", ["cubic", "reno"])
+@pytest.mark.parametrize("chosen", [nightly("cubic"), "reno"])
 def test_all_connections_and_subflows_have_the_congestion_control_of_the_network(chosen):
     options = {} if chosen == "cubic" else {"congestion_control": chosen}
     with flightpath.Network("multipath_pair", paths=2, links="bw=20", **options) as net:
@@ -242,7 +243,7 @@ def started_by_a_user(folder: Path, clock: str = "real") -> tuple[subprocess.Pop
     ("number", "clock"),
     [
         (signal.SIGKILL, "real"),
-        (signal.SIGTERM, "real"),
+        nightly(signal.SIGTERM, "real"),
         pytest.param(signal.SIGKILL, "virtual", marks=pytest.mark.starts_kernels),
     ],
 )

@@ -17,6 +17,7 @@ from results.store.run_store import RunStore
 from results.store.spool import SPOOL_NAME
 from results.store.store import Store
 from tests.support.database_server import database_server
+from tests.support.rings import nightly
 from topologies.sandbox.sandbox import TEMPORARY
 
 SERIES = Series("1/s", tuple(n * 1.1 for n in range(2000)), tuple(n * 1.7 for n in range(2000)))
@@ -90,7 +91,7 @@ def on_a_full_disk(folder: Path, location: StoreLocation, said: str) -> None:
 
 
 @pytest.mark.in_sandbox
-@pytest.mark.parametrize("kind", [store_in_a_file, pytest.param(store_on_a_server, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kind", [store_in_a_file, nightly(store_on_a_server)])
 def test_a_full_disk_loses_nothing_that_was_kept(kind):
     with kind() as given:
         on_a_full_disk(*given)

@@ -17,6 +17,7 @@ from flightpath.waiting import wait_until
 from probes.transfers.stream import Stream
 from results.records import Verdict
 from services.stream import StreamServer
+from tests.support.rings import nightly
 from topologies.calibration.links import calibrate
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
@@ -78,7 +79,7 @@ def test_what_an_unusual_specification_asks_for_is_no_fault():
         assert any("a trace has its rate on average" in why for why in calibrated[-1][0].not_judged)
 
 
-@pytest.mark.parametrize("way", ["a_to_b", "b_to_a"])
+@pytest.mark.parametrize("way", ["a_to_b", nightly("b_to_a")])
 def test_a_link_with_a_wrong_setting_is_convicted_by_name(way):
     specs = [requested for requested, _, _ in WRONG]
     with Testbed(MultipathPair(len(specs), specs, mptcp=False), emulator="relay") as testbed:
@@ -141,7 +142,7 @@ def test_a_step_of_the_clock_gives_no_false_rate_and_a_cell_that_is_unusable():
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(signal.SIGKILL, "ended"), pytest.param(signal.SIGSTOP, "does not answer", marks=pytest.mark.nightly)],
+    [(signal.SIGKILL, "ended"), nightly(signal.SIGSTOP, "does not answer")],
 )
 def test_a_link_that_dies_or_hangs_under_load_fails_the_measurement(number, message):
     with Testbed(MultipathPair(2, PLANES, mptcp=False), emulator="relay") as testbed:

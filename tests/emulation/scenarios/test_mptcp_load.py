@@ -15,6 +15,7 @@ from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
+from tests.support.rings import nightly
 from tests.support.vocabulary import unknown_metrics
 
 # Ten seconds are usual; beside busy loops and other tests it has taken more than a hundred.
@@ -94,10 +95,6 @@ def require_both_protocols(folder: Path, report: dict[str, Any]) -> None:
     for name in ("fig2_throughput", "fig5_run_time", "fig6_latency"):
         for kind in ("png", "svg"):
             assert (folder / report["run"] / f"{name}.{kind}").stat().st_size > 1000
-
-
-def nightly(*words: object):
-    return pytest.param(*words, marks=pytest.mark.nightly)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from scenarios.reproduction.measuring import measure
 from scenarios.reproduction.progress import Next, state_of
 from scenarios.reproduction.record import newest_evidence
 from tests.support.reproduction_runs import CHEAPEST
+from tests.support.rings import nightly
 from tests.support.uml import require_uml_kernel, uml_kernels
 
 pytestmark = pytest.mark.starts_kernels
@@ -46,7 +47,7 @@ def cells(store: Store) -> int:
     return sum(sum(counts.values()) for counts in store.cell_counts().values())
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, nightly(signal.SIGKILL)])
 def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     folder = tmp_path / "store"
     store = Store.open(folder)

@@ -15,6 +15,7 @@ import scenarios
 from experiments.scenario import Scenario
 from results.store.store import Store
 from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_ordinary_user
+from tests.support.rings import nightly
 from tests.support.scenario_runs import ONE_CELL
 from tests.support.vocabulary import unknown_metrics
 
@@ -25,10 +26,6 @@ FIRST_RING = "multipath_10gbe"
 """Its processor time is that of sender, receiver and links, which only the real clock has."""
 
 SMALL = {**ONE_CELL, "mptcp_load": "--threads 40 --loads 400 --only protocol=mptcp --scale 1"}
-
-
-def nightly(scenario: str):
-    return pytest.param(scenario, marks=pytest.mark.nightly)
 
 
 def run(scenario: str, *options: str, results: Path) -> subprocess.CompletedProcess[str]:

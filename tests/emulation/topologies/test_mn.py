@@ -16,6 +16,7 @@ from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
+from tests.support.rings import nightly
 from tests.support.terminal import Terminal
 from topologies.mininet.network import InteractiveNetwork
 
@@ -40,14 +41,14 @@ def test_the_command_flightpath_starts_it_from_any_folder(tmp_path):
     [
         "--topo dtn_pair,cross_traffic=1 --link relay,bw=10000,delay=15ms --switch auto --controller steering",
         "--topo fabric,edges=2,hosts=1,cores=2 --controller flightpath --switch auto,datapath=user",
-        "--topo tree,depth=2,fanout=2 --mac --switch user --controller ref --link relay,delay=1ms",
         "--topo linear,2 --switch lxbr",
         *(
-            pytest.param(words, marks=pytest.mark.nightly)
+            nightly(words)
             for words in (
                 "--topo web_service,mptcp=on --link relay,bw=50,delay=1ms,loss=0",
                 "--topo multipath_pair,paths=4 --link relay,bw=50",
                 "--topo linear,4 --switch ovs,datapath=user",
+                "--topo tree,depth=2,fanout=2 --mac --switch user --controller ref --link relay,delay=1ms",
             )
         ),
     ],

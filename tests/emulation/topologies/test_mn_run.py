@@ -12,6 +12,7 @@ from flightpath.processes import family
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.mininet_command import MN_RUN, Running, machine, mn_run
+from tests.support.rings import nightly
 from topologies.mininet.scripts import program
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet")
@@ -138,7 +139,7 @@ def test_shaped_links_are_configured_as_mininets_and_a_refusal_names_the_line_of
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, nightly(signal.SIGTERM), signal.SIGKILL])
 def test_a_signal_ends_it_and_leaves_nothing(script, number):
     before = machine()
     with Running([*MN_RUN, str(script(f"{NETWORK}import time\ntime.sleep(100)\n"))]) as process:
@@ -179,7 +180,7 @@ show()
 MACHINES_OWN = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
 
 
-@pytest.mark.parametrize("chosen", ["cubic", "reno"])
+@pytest.mark.parametrize("chosen", [nightly("cubic"), "reno"])
 def test_the_congestion_control_is_cubic_or_what_an_option_or_a_host_chooses(script, chosen):
     """It is that of TCP's and of MPTCP's sockets; mptcpize makes MPTCP's of both kinds."""
     options = [] if chosen == "cubic" else ["--congestion-control", chosen]
@@ -251,11 +252,11 @@ def test_each_controller_of_mininets_controls(script):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("controllers", "0% dropped (12/12 received)"),
         ("linuxrouter", "0% dropped (12/12 received)"),
         ("simpleperf", "*** Results: ['10M', "),
-        pytest.param("controlnet", "0% dropped (12/12 received)", marks=pytest.mark.nightly),
-        pytest.param("numberedports", "0% dropped (20/20 received)", marks=pytest.mark.nightly),
+        nightly("controllers", "0% dropped (12/12 received)"),
+        nightly("controlnet", "0% dropped (12/12 received)"),
+        nightly("numberedports", "0% dropped (20/20 received)"),
     ],
 )
 def test_examples_of_mininets_run(name, expected):

@@ -7,6 +7,7 @@ import pytest
 
 from experiments.files import network
 from experiments.files.tables import Network
+from tests.support.rings import nightly
 from tests.support.steering_tools import download, serving
 from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
@@ -77,7 +78,7 @@ def test_every_pair_reaches_each_other_on_each_path(topology):
         testbed.check()
 
 
-@pytest.mark.parametrize("switched", [False, True])
+@pytest.mark.parametrize("switched", [False, nightly(True)])
 def test_what_leaves_from_an_address_crosses_its_own_path(switched):
     with Testbed(MultipathPair(paths=3, switched=switched)) as testbed:
         links = [testbed.links.index(testbed.link("h1", path)) for path in range(3)]
@@ -109,7 +110,12 @@ def test_planes_of_a_fabric_cross_their_own_core_switch():
 
 
 @pytest.mark.parametrize(
-    ("family", "address", "switched"), [(4, "10.0.1.2", False), (6, "fd00:1::2", False), (4, "10.0.3.2", True)]
+    ("family", "address", "switched"),
+    [
+        (6, "fd00:1::2", False),
+        nightly(4, "10.0.1.2", False),
+        nightly(4, "10.0.3.2", True),
+    ],
 )
 def test_mptcp_uses_all_four_paths(family, address, switched):
     topology = MultipathPair(paths=4, links=PATH, family=family, switched=switched, congestion_control="cubic")

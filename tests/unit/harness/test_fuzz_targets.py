@@ -16,10 +16,11 @@ from flightpath.project import PROJECT
 from tests.fuzz.loop import TARGETS, target_named
 from tests.fuzz.seeds import object_files, write_seeds
 from tests.fuzz.targets import VARIATIONS, build
+from tests.support.rings import nightly
 
 INPUTS = {"frames": 50, "imports": 80, "pages": 8, "rows": 8, "spool": 10, "measurements": 20, "openflow": 40}
 OTHERS = 150
-in_parts = pytest.mark.parametrize("part", [0.2, pytest.param(1, marks=pytest.mark.nightly)])
+in_parts = pytest.mark.parametrize("part", [0.2, nightly(1)])
 
 
 @in_parts

@@ -275,25 +275,3 @@ def test_nothing_is_delivered_twice_and_nothing_is_forgotten(base, arrivals, by_
     assert len(set(delivered)) == len(delivered)
     dropped = end.counter("duplicates") + end.counter("stale") + end.counter("strays")
     assert len(delivered) + dropped == len(arrivals)
-
-
-@pytest.mark.nightly  # 15 s; the test above begins near the ends too
-def test_it_goes_on_past_the_middle_and_the_end_of_the_numbers():
-    """Numbers are compared by a signed difference, which turns after 2^31 of them."""
-    window, first, now = 2**16, 2**31 - 3, 0
-    end = End(window=window, by_paths=True, limit_ms=1)
-    arrive(end, first, path=1)
-    for number in range(first + window, first + 2**31 + 2 * window, window):
-        end.receive(0, numbered(number - 1, udp_packet(0)), now)  # the others are missing, which saves time
-        now += MS
-        assert len(end.written(now)) == 1
-    assert number > first + 2**31 and number > 2**32
-
-    def arriving(ahead, path):
-        return [each - number % 2**32 for each in arrive(end, number + ahead, path=path, now=now)]
-
-    assert arriving(0, path=0) == [0]
-    assert arriving(1, path=1) == [1]
-    assert arriving(3, path=0) == [], "path 1 may still bring 2"
-    assert arriving(2, path=1) == [2, 3]
-    assert end.counter("stale") == 0

@@ -10,6 +10,7 @@ import pytest
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
 from results.store.location import StoreLocation
 from results.store.store import Store
+from tests.support.rings import nightly
 
 CERTIFICATE = Certificate(Verdict.FAITHFUL, (), {"links": ["x" * 200] * 20})
 SERIES = Series("1/s", tuple(map(float, range(50))), tuple(map(float, range(50))))
@@ -44,7 +45,7 @@ def writer(location: StoreLocation, cells: int = 10**6) -> tuple[int, int]:
     return child, reading
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kills", [12, nightly(200)])
 @pytest.mark.timeout(300)  # a process for each, beside other tests
 def test_a_writer_killed_at_random_moments_loses_no_finished_cell(location, kills):
     moments = random.Random(200)
