@@ -22,10 +22,7 @@ from services.stream import StreamSink
 from tests.support import congestion_links, own_algorithm
 from tests.support.congestion_links import hosts, link
 from tests.support.own_algorithm import RENO
-from topologies.hosts import congestion_control
-from topologies.multipath_pair import MultipathPair
 from topologies.sandbox import sandbox
-from topologies.testbed.testbed import Testbed
 
 PREFIX = "bpf_"
 NAME = "bpf_vegas"
@@ -295,43 +292,3 @@ def test_in_nested_namespaces_per_connection_and_per_host(sandboxed):
     with provided():
         sandboxed(body)
     wait_gone()
-
-
-def test_mptcp_subflows_have_it_and_both_carry(sandboxed):
-    def body() -> None:
-        topology = MultipathPair(paths=2, links=link(20, 10, 50), congestion_control=NAME)
-        with Testbed(topology) as testbed:
-            source, target = testbed.host("h1"), testbed.host("h2")
-            with _mptcp_transfer(source, target):
-                # iperf3 has a control connection as well.
-                wait_until(lambda: congestion_control.in_use(source)[NAME] >= 3, "subflows with it", 30)
-                assert set(congestion_control.in_use(source)) == {NAME}
-                carried = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
-
-                def grown() -> bool:
-                    now = [each.stats()["directions"]["a_to_b"]["out_bytes"] for each in testbed.links]
-                    return all(after > before + 100_000 for before, after in zip(carried, now, strict=True))
-
-                wait_until(grown, "both paths to carry", 30)
-
-    with provided():
-        sandboxed(body)
-    wait_gone()
-
-
-@contextlib.contextmanager
-def _mptcp_transfer(source, target) -> Iterator[None]:
-    sink = target.popen(["mptcpize", "run", "iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    client = None
-    try:
-        wait_until(lambda: ":5201 " in target.run(["ss", "-Htln"]), "iperf3 to listen", 30)
-        client = source.popen(
-            ["mptcpize", "run", "iperf3", "-c", target.address(0), "-t", "60"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        yield
-    finally:
-        for process in filter(None, (client, sink)):
-            process.kill()
-            process.wait()

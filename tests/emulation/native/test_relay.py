@@ -108,7 +108,6 @@ def test_malformed_requests_are_answered_and_change_nothing(make_link):
     before = link.stats()["spec"]
     for request, part in [
         ("frobnicate", "frobnicate"),
-        ("set", "unknown command"),
         ("set a-to-c rate_bps=1000", "a-to-b"),
         ("set a-to-b", "a-to-b"),
         ("set a-to-b trace=/nonexistent", "/nonexistent"),
@@ -117,11 +116,8 @@ def test_malformed_requests_are_answered_and_change_nothing(make_link):
         ('set a-to-b "=\\\x01', "?"),
         ("stats" + " " * 6000, "5000"),
         ("down please", "down"),
-        ("at", "unknown command"),
         ("at soon down", "nanoseconds"),
-        ("at 5", "nanoseconds"),
         ("at -5 down", "nanoseconds"),
-        ("at 99999999999999999999 down", "nanoseconds"),
         ("at 5 stats", "stats"),
         ("at 5 at 6 down", "unknown command"),
         ("at 5 set a-to-b rate_bps=x", "rate_bps"),

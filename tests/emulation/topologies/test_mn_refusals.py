@@ -37,7 +37,6 @@ def refused(monkeypatch, capfd):
     ("arguments", "code", "expected"),
     [
         ("--topo single,2 --link relay,delay=15mx", 2, "delay: cannot read '15mx'"),
-        ("--topo single,2 --link relay,delay=15", 2, "delay: cannot read '15'"),
         ("--topo single,2 --link relay,bandwith=10Mbit", 2, "link: 'bandwith' is unknown"),
         ("--topo multipath_pair,paths=9", 2, "paths: 9"),
         (
@@ -54,10 +53,8 @@ def refused(monkeypatch, capfd):
         ("--link veth,bw=5", 2, "--link: veth emulates nothing"),
         ("--switch auto,datpath=user", 2, "--switch: auto has no parameter 'datpath'\n  did you mean 'datapath'?"),
         ("--controller sterring", 2, "--controller: 'sterring' is unknown\n  did you mean 'steering'?"),
-        ("--controller steering,polcy=ecmp", 2, "--controller: steering has no parameter 'polcy'"),
         ("--test pingal", 2, "--test: 'pingal' is unknown\n  did you mean 'pingall'?"),
         ("--tpoo single", 2, "no such option: --tpoo\n  did you mean '--topo'?"),
-        ("--clok virtual", 2, "no such option: --clok\n  did you mean '--clock'?"),
         ("single,3", 2, "'single,3' belongs to no option\n  for example: --topo single,3"),
         ("--congestion-control cubik", 3, "this kernel has no congestion control 'cubik'"),
         ("--innamespace", 2, "--innamespace: switches are one Open vSwitch"),

@@ -95,24 +95,6 @@ def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_
         assert all(why in claim.why and not claim.measured for claim in checked[: Of.ADJUSTED])
 
 
-def test_without_the_highest_load_of_one_protocol_nothing_about_it_is_tested():
-    cells = [judged(c, Verdict.UNUSABLE, "slow") if is_at(c, "mptcp", 800.0) else c for c in as_the_paper()]
-    checked = claims(cells, "full")
-    tested = {index for index, claim in enumerate(checked) if claim.verdict is not NOT_TESTED}
-    assert tested == {
-        *(Of.TCP_GROWS, Of.TCP_GROWTH, Of.ERRORS_GROW, Of.TCP_LONGER, Of.TCP_RUN_TIME, Of.TCP_LATER),
-        Of.BELOW_CAPACITY,
-    }
-    assert "MPTCP at 800 requests/s: no cell is usable" in checked[Of.ADVANTAGE].why
-
-
-@pytest.mark.parametrize("loads", [(500.0, 533.3), (800.0,), (615.4, 727.3)])
-def test_a_part_of_the_loads_says_nothing_about_the_extremes(loads):
-    checked = claims(like_the_paper(loads=loads), "full")
-    assert [claim.verdict for claim in checked[: Of.BELOW_CAPACITY]] == [NOT_TESTED] * 16
-    assert "60 %" in checked[0].why
-
-
 def test_what_a_verdict_rests_on_is_said():
     """The size of a page, no low load, and the paper's loads although there is a lower one."""
     lower = [*as_the_paper(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))]

@@ -69,10 +69,8 @@ def test_each_field_reads_its_own_example_and_is_in_the_help(tmp_path, monkeypat
     [
         ("bandwidth", {"bandwidth": "50MB/s/s"}),
         ("delay", {"delay": "15"}),
-        ("delay", {"delay": "2min"}),
         ("loss", {"loss": "120%"}),
         ("queue", {"bandwidth": "1Mbit", "queue": "many"}),
-        ("queue", {"queue": "20ms"}),
         ("queue", {"queue": "100B"}),
         ("queue", {"bandwidth": "1Mbit", "queue": "1bdp"}),
     ],
@@ -86,7 +84,6 @@ def test_what_makes_no_sense_is_refused_by_name(field, arguments):
     ("field", "wrong"),
     [
         ("loss", {"loss": 1.5}),
-        ("duplication", {"duplication": -0.1}),
         ("jitter", {"jitter_s": 61.0}),
         ("bandwidth", {"bandwidth_bps": 0}),
         ("distribution", {"jitter_distribution": "gauss"}),
@@ -94,9 +91,7 @@ def test_what_makes_no_sense_is_refused_by_name(field, arguments):
         ("mtu", {"mtu_bytes": 10_000}),
         ("burst_loss", {"burst_loss": (2.0, 0.1)}),
         ("ecn", {"ecn": True}),
-        ("ecn", {"ecn": True, "discipline": "dualpi2"}),
         ("target", {"target_s": 0.01, "discipline": "codel"}),
-        ("coupling", {"coupling": 256, "discipline": "dualpi2"}),
         ("l4s", {"l4s": "ect0", "discipline": "dualpi2"}),
     ],
 )
@@ -119,17 +114,14 @@ def test_a_scaled_link_holds_as_much_time(queue, half):
 @pytest.mark.parametrize(
     ("options", "spec"),
     [
-        ({"bw": 10}, LinkSpec(bandwidth_bps=10_000_000)),
         ({"bw": 0.5, "delay": "5ms", "loss": 1}, LinkSpec(bandwidth_bps=500_000, delay_s=0.005, loss=0.01)),
         ({"delay": "5msec"}, LinkSpec(delay_s=0.005)),
         ({"delay": "2 secs"}, LinkSpec(delay_s=2)),
         ({"delay": 5000}, LinkSpec(delay_s=0.005)),
-        ({"delay": "0ms", "bw": 5}, LinkSpec(bandwidth_bps=5_000_000)),
         ({"delay": "5ms", "jitter": "1ms"}, LinkSpec(delay_s=0.005, jitter_s=0.001, jitter_distribution="uniform")),
         ({"bw": 10, "max_queue_size": 50}, LinkSpec(bandwidth_bps=10_000_000, queue="50p")),
         ({"bw": 10, "use_tbf": True, "latency_ms": 20}, LinkSpec(bandwidth_bps=10_000_000, queue="20ms")),
         ({"bw": 10, "use_htb": True, "use_hfsc": False, "enable_red": False}, LinkSpec(bandwidth_bps=10_000_000)),
-        ({"bw": 5000}, LinkSpec(bandwidth_bps=5_000_000_000)),
         ({"bw": 10, "delay": "5ms", "queue": "1bdp"}, LinkSpec(bandwidth_bps=10_000_000, delay_s=0.005, queue="1bdp")),
     ],
 )
@@ -140,9 +132,7 @@ def test_options_mean_what_tc_would_do(options, spec):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"enable_ecn": True}, "enable_ecn is not emulated"),
         ({"enable_red": True}, "enable_red is not emulated"),
-        ({"speedup": 100}, "speedup is not emulated"),
         ({"bw": -1}, "bandwidth"),
         ({"loss": 101}, "loss: '101%' is more than 100%"),
         ({"delay": "5parsecs"}, "delay: cannot read '5parsecs'"),
@@ -184,7 +174,6 @@ def machine(monkeypatch):
     [
         (("relay", "netem"), "auto", "relay"),
         (("netem",), "auto", "netem"),
-        (("relay",), "auto", "relay"),
         (("relay", "netem"), "netem", "netem"),
         (("relay", "netem"), "relay", "relay"),
     ],
