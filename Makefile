@@ -31,7 +31,7 @@ FULL ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -103,13 +103,14 @@ lab: virtual
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
-test: setup lint sanitized ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
+test: setup ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
+	@$(MAKE) --no-print-directory -j$$(nproc) lint sanitized
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
 	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
 
 # Two kinds of tests use them, one in virtual time, where a compiler takes minutes.
-sanitized: native
-	@$(MAKE) --silent -C native -j$$(nproc) sanitize
+sanitized:
+	@$(MAKE) --silent -C native sanitize
 
 test-all: test docs vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
 	@$(PYTHON) -m pytest -m "nightly and not alone" --numprocesses $(TEST_WORKERS) --times nightly
@@ -157,10 +158,13 @@ docs: environment .venv/installed-docs ## the documentation as pages with a sear
 	@$(PIP) --require-hashes -r requirements/docs.txt
 	@touch $@
 
-lint: | environment ## the linter, types, and the order of imports
+lint: style types imports ## the linter, types, and the order of imports
+style: | environment
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
+types: | environment
 	@output=$$($(PYTHON) -m mypy --no-error-summary 2>&1) || { echo "$$output"; exit 1; }
+imports: | environment
 	@output=$$(.venv/bin/lint-imports --no-cache --no-logo 2>&1) || { echo "$$output"; exit 1; }
 
 bench: setup ## how fast and how exact the links are on this machine
