@@ -47,11 +47,6 @@ class Controlled:
         while waiting := [name for name, channel in self.channels.items() if channel.barriers]:
             self.report(Event.CONFIRMED, waiting[0], self.channels[waiting[0]].barriers.pop(0))
 
-    def run_tasks(self, now_s: float) -> None:
-        for _period_s, steps in self.table.tasks:
-            for step in steps:
-                step(now_s)
-
     def packet_in(self, name: str, port: int, frame: bytes, table=Table.WATCH, cookie=0, now_s=1.0) -> None:
         connection = self.table.switches.by_channel[self.channels[name]]
         packet = PacketIn(connection, port, frame, len(frame), table, cookie, now_s)
