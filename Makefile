@@ -7,6 +7,8 @@ PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps
 SCENARIO_OPTIONS ?=
 # Half of them, one for each processor, take tests with a virtual-time kernel; the others take tests that mostly wait.
 TEST_WORKERS ?= $(shell echo $$((2 * $$(nproc))))
+# To import the other files takes longer than some of these tests.
+TESTS_ALONE = $(shell grep -rl 'pytest\.mark\.alone' tests/unit tests/emulation --include='*.py')
 # Tests of what a stock kernel has and this machine's own may lack (switch, netem), and tests that may need a kernel
 # newer than 6.1. Tests of both emulators use netem here. `make test-vm VM_TESTS="…"`: fewer.
 VM_TESTS ?= tests/emulation/topologies/test_kernel_datapath.py \
@@ -106,7 +108,7 @@ lab: virtual
 test: setup ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
 	@$(MAKE) --no-print-directory -j$$(nproc) lint sanitized
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
-	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone
+	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone $(TESTS_ALONE)
 
 # Two kinds of tests use them, one in virtual time, where a compiler takes minutes.
 sanitized:
@@ -114,7 +116,7 @@ sanitized:
 
 test-all: test docs vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
 	@$(PYTHON) -m pytest -m "nightly and not alone" --numprocesses $(TEST_WORKERS) --times nightly
-	@$(PYTHON) -m pytest -m "nightly and alone" --times nightly-alone
+	@$(PYTHON) -m pytest -m "nightly and alone" --times nightly-alone $(TESTS_ALONE)
 	@$(MAKE) --no-print-directory test-vm test-browser
 	@$(MAKE) --no-print-directory campaign CAMPAIGN=--short
 

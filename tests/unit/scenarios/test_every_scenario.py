@@ -8,6 +8,7 @@ from experiments.plan import Plan
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 from scenarios.command.options import parser_of
 from tests.support.plans import plan_of
+from tests.support.rings import nightly
 
 FIGURES = {
     "congestion_quadpath": "cpu_per_gbps fig2_ftp fig2_iperf3 fig3_4_course fig3_4_download fig5_6_cpu fig7_cpu",
@@ -26,6 +27,9 @@ FIGURES = {
     "vegas_thresholds": "rtt_growth share_of_sum",
 }
 """All that cells of the full form have, with one kind of paths in `subflow_steering`."""
+
+DRAWN_LONG = ("congestion_quadpath", "multipath_10gbe", "subflow_steering")
+"""Their many axes take half a minute. In `make test` the figures of a measured cell of each are drawn."""
 
 METRICS = {
     "goodput": 100e6,
@@ -78,7 +82,7 @@ def test_a_plan_survives_the_store_and_each_of_its_cells_has_a_network(name, for
             assert scenario.transfer(cell, plan).iterations == 1
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [nightly(name) if name in DRAWN_LONG else name for name in FIGURES])
 def test_nothing_is_claimed_of_what_may_not_be_believed_and_figures_are_drawn_of_the_rest(name):
     scenario = catalogue.find(name)
     plan = plan_of(scenario, "--full", *(["--only", "paths=equal"] if name == "subflow_steering" else []))
