@@ -89,6 +89,7 @@ MISTAKES = [
     ("key_file = key", "key_file = nothing", 1, "cannot read 'nothing': No such file"),
     ("key_file = key", f"key_file = key\ncontrol = /{'c' * 107}", 5, "is not a text of 1 to 107 characters"),
     ("key_file = key", "key_file = key\nport = 65536", 5, "port: '65536' is not a whole number from 1 to 65535"),
+    ("key_file = key", "key_file = key\nmtu = 575", 5, "mtu: '575' is not a whole number from 576 to 65535"),
     ("key_file = key", "key_file = key\nmtu = 1000", 1, "an IPv6 address needs at least 1280"),
     ("key_file = key", "key_file = key\nclamp_mss = 2", 5, "clamp_mss: '2' is not true or false"),
     ("key_file = key", "key_file = key\nservice_time_us = -1", 5, "'-1' is not a number from 0 to 10000"),

@@ -101,6 +101,13 @@ def test_an_unknown_name_is_an_ordinary_attribute_error():
         _ = flightpath.lod
 
 
+def test_how_the_process_of_a_network_ended_is_told_with_what_it_printed(monkeypatch):
+    monkeypatch.setattr(channels, "_MODULE", "this")
+    channel = channels.ProcessChannel()
+    assert channel.why_ended().endswith("let's do more of those!")
+    channel.close()
+
+
 def test_a_user_without_an_entry_and_without_a_home_gets_one(monkeypatch):
     def missing(uid):
         raise KeyError(uid)

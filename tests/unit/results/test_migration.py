@@ -39,6 +39,9 @@ def test_an_earlier_store_is_read_and_not_changed(tmp_path, version, capsys):
     record = store.run("latest")
     assert (record.scenario, record.status, len(store.cells("latest"))) == (scenario, RunStatus.DONE, count)
     assert sorted(store.cell_counts()[record.run_id]) == verdicts
+    assert {each.times_s[:3] for cell in store.cells("latest") for each in cell.measurement.series.values()} == {
+        (0, 1, 2)
+    }
     assert store.document("latest", "x") is None and store.hosts(scenario) == []
     export_runs(store, [record.run_id])
     for words in (["list"], ["show", "latest"], ["compare", "latest", "latest"]):
