@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, not_, select
 
 from results.records import RunStatus, Verdict
-from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, RunRow
+from results.store.schema import RUN_HOST, RUN_MACHINE, RUN_PROFILE, CellRow, RunRow
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class RunQuery:
         verdict: verdict of the run's worst cell.
         machine: machine of the run; `*` and `?` are wildcards, and make it case-insensitive.
         skip: number of newest runs to leave out, before `last` counts.
+        profile: profile of a preflight; an empty one stands for none.
     """
 
     scenario: str | None = None
@@ -37,6 +38,7 @@ class RunQuery:
     verdict: Verdict | None = None
     machine: str | None = None
     skip: int = 0
+    profile: str | None = None
 
     def select(self, *columns: Any) -> Select[*tuple[Any, ...]]:
         """Returns a statement that selects columns of the matching runs, newest first."""
@@ -73,6 +75,7 @@ def _stored(moment: datetime) -> str:
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "scenario": lambda scenario: RunRow.scenario == scenario,
     "host": lambda host: host == RUN_HOST,
+    "profile": lambda profile: profile == RUN_PROFILE,
     "since": lambda moment: RunRow.started_at >= _stored(moment),
     "until": lambda moment: RunRow.started_at <= _stored(moment),
     "run_id": lambda run_id: RunRow.run_id == run_id,

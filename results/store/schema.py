@@ -124,6 +124,9 @@ compiles(_HostIfReadable, "postgresql")(_in_postgresql)
 RUN_HOST = _HostOf(RunRow.plan)
 """Column: `host` in a run's plan, the remote machine of a preflight."""
 
+RUN_PROFILE = func.coalesce(RunRow.plan["profile"].as_string(), "")
+"""Column: the profile under which a preflight measured; empty without one."""
+
 RUN_MACHINE = func.coalesce(_HostIfReadable(RunRow.environment), "-")
 """Column: the machine of a run; `-` if it is not recorded."""
 

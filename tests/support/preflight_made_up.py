@@ -155,20 +155,23 @@ def noisy(count: int, *, usual_bps: float = 900e6, spread: float = 0.03, seed: i
     return [usual_bps * math.exp(noise.gauss(0, spread)) for _ in range(count)]
 
 
-def store_daily(folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, **of_measurement: object) -> list[str]:
+def store_daily(
+    folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, profile: str = "", **of_measurement: object
+) -> list[str]:
     """Stores a measurement a day with one iteration each in a folder; returns their runs."""
-    return [
-        store_result(measurement([rate], at=day(first_day + number), **of_measurement), folder, ["preflight", HOST])
-        for number, rate in enumerate(rates_bps)
-    ]
+    results = (measurement([rate], at=day(first_day + number), **of_measurement) for number, rate in enumerate(rates_bps))
+    return [store_result(result, folder, ["preflight", HOST], profile) for result in results]
 
 
 def upload(**fields: object) -> TransferSpec:
     return TransferSpec(direction=Direction.UPLOAD, **fields)
 
 
-def store_result(result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None) -> str:
+def store_result(
+    result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None, profile: str = ""
+) -> str:
     """Stores a whole measurement; returns the id of its run."""
-    recording = Recording(location, result.target, result.spec, environment=result.environment, command=command)
+    about = {"environment": result.environment, "command": command, "profile": profile}
+    recording = Recording(location, result.target, result.spec, **about)
     recording.finish(result)
     return recording.run_id

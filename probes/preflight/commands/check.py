@@ -20,16 +20,18 @@ from probes.preflight.commands.common import (
     add_profile_option,
     open_store,
     print_line,
+    profile_of,
     query_parser,
     resolved_target,
+    selected,
     show,
 )
 from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
-from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load_profile
+from probes.preflight.history.past import PastMeasurement, comparable, describe
 from probes.preflight.history.recording import load_result
 from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast, judge
-from probes.preflight.history.repetition import FILES_AND_FOLDERS, keeping, last_repetition
+from probes.preflight.history.repetition import FILES_AND_FOLDERS, last_repetition
 from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options, read_fields
 from results.store.location import StoreLocation, store_location
 from results.store.store import Store
@@ -80,12 +82,12 @@ def parser() -> ArgumentParser:
     made = query_parser(
         "check", "Say how long a transfer takes, whether the path is as good as usual, and what limits it.", _EPILOG
     )
-    made.add_argument("host", metavar="[USER@]HOST")
+    made.add_argument("host", nargs="?", metavar="[USER@]HOST")
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="measure first, with this file")
     made.add_argument("--transfer", metavar="SIZE", help="size of the planned transfer: 2TB, 500GB, 64GiB")
     made.add_argument("--target-time", metavar="TIME", help="how long it may take: 3h20m, 90min, 2d")
     made.add_argument("--upload", action="store_true", help="the transfer goes to the far end, not from it")
-    add_profile_option(made, "measure with the settings pinned under this name, and judge by their measurements alone")
+    add_profile_option(made, "measure with the settings of this profile, and judge by its measurements alone")
     how = made.add_mutually_exclusive_group()
     how.add_argument("--measure", action="store_true", help="measure first, with the profile's or the last settings")
     how.add_argument("--no-measure", action="store_true", help="do not measure (default without REMOTE_FILE)")
@@ -123,8 +125,8 @@ def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -
     direction: str = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     if options.measure or options.remote_file:
         direction = _measure(options, Direction(direction)).direction
-    store, host = open_store(options), host_name(options.host)
-    pasts = load_profile(store, options.host, options.profile, MAX_MEASUREMENTS)
+    store = open_store(options)
+    host, pasts = selected(options, store, MAX_MEASUREMENTS)
     if options.profile:
         direction = pasts[0].direction
     pasts = [past for past in pasts if past.direction == direction]
@@ -157,15 +159,16 @@ def _own_congestion_control(store: Store, past: PastMeasurement) -> str:
 
 def _measure(options: Namespace, direction: Direction) -> TransferSpec:
     """Measures and stores with the settings of the profile or of the last time, so that both can be compared."""
-    from probes.preflight.commands.measure import measure_and_store, pinned_settings
+    from probes.preflight.commands.measure import measure_and_store
 
     location = store_location(options)
     names = (*FILES_AND_FOLDERS, "stall_limit_s", "connect_limit_s")
     given = read_fields({name: getattr(options, name) for name in names})
-    if pinned := pinned_settings(location, options.host, options.profile) if options.profile else None:
-        print(visible(pinned.announcement(given)), file=sys.stderr)
-        named = given | ({"direction": direction} if options.upload else {})
-        spec = keeping(pinned, options.profile, named)
+    if profile := profile_of(options, location):
+        spec = profile.keeping(given | ({"direction": direction} if options.upload else {}))
+        print(visible(f"measuring {profile.name}: {profile.words}"), file=sys.stderr)
+    elif options.profile:
+        raise UsageError(f"there is no profile {options.profile!r}", "add it: preflight profile add NAME --host HOST")
     else:
         spec = dataclasses.replace(_repeated_spec(location, options.host, direction, given), **given)
     measure_and_store(resolved_target(options), spec, location, options)

@@ -19,12 +19,14 @@ from flightpath.terminal import plain
 from probes.preflight.history.recording import default_folder
 from probes.preflight.spec import FAR_END, add_options
 from probes.preflight.target import Resolved, resolve
-from results.store.location import add_store_options, store_location
+from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.ownership import writing_to
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from probes.preflight.history.past import PastMeasurement
+    from probes.preflight.history.profiles import Profile
     from results.store.store import Store
 
 MAX_MEASUREMENTS = 300
@@ -68,6 +70,53 @@ def add_far_end_options(parser: ArgumentParser) -> None:
 
 def add_profile_option(parser: Any, purpose: str) -> None:
     parser.add_argument("--profile", default="", metavar="NAME", help=purpose)
+
+
+def selected(options: Namespace, store: Store, last: int) -> tuple[str, list[PastMeasurement]]:
+    """Returns the far end that HOST or --profile names, and its newest measurements, those of the profile alone."""
+    from probes.preflight.history.past import host_name, load
+    from probes.preflight.history.profiles import get_profile, load_profile
+
+    if not options.profile:
+        if not options.host:
+            raise UsageError("no path is named", "name its HOST, or a profile: --profile NAME")
+        return host_name(options.host), load(store, options.host, last)
+    profile = get_profile(store, options.profile)
+    path = profile.path(options.host)
+    if pasts := load_profile(store, profile, path, last):
+        return path, pasts
+    way = f"--from {','.join(profile.sources)}" if profile.sources else ""
+    raise UsageError(
+        f"nothing was measured of {path} under profile {profile.name!r} yet",
+        " ".join(["measure it: preflight", *filter(None, [way]), f"--profile {profile.name}"]),
+    )
+
+
+def profile_of(options: Namespace, location: StoreLocation | None) -> Profile | None:
+    """Returns the profile that a measurement's options name; None without one, or if it is to be made.
+
+    If HOST is missing, it becomes the profile's.
+    """
+    if not options.profile:
+        if not options.host:
+            raise UsageError("no machine is named", "name its HOST, or a profile: --profile NAME")
+        return None
+    from probes.preflight.history.profiles import find_profile  # with the store, which few measurements need so early
+    from results.store.store import Store
+
+    if location is None:
+        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
+    profile = find_profile(Store.open(location), options.profile)
+    if profile is None:
+        if not options.host:
+            raise UsageError(f"there is no profile {options.profile!r}", "add it: preflight profile add NAME --host HOST")
+        return None
+    if profile.sources:
+        ends = f"--from {','.join(profile.sources)} --to {','.join(profile.targets)}"
+        raise UsageError(f"profile {profile.name!r} is a matrix", f"measure it: preflight {ends} --profile {profile.name}")
+    profile.path(options.host)
+    options.host = options.host or profile.host
+    return profile
 
 
 def resolved_target(options: Namespace) -> Resolved:

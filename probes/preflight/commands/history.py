@@ -11,8 +11,8 @@ from rich.text import Text
 
 from flightpath.terminal import plain, print_table
 from flightpath.units import counted, format_rate
-from probes.preflight.commands.common import add_profile_option, count, open_store, query_parser, show
-from probes.preflight.history.past import PastMeasurement, describe, host_name, load_profile
+from probes.preflight.commands.common import add_profile_option, count, open_store, query_parser, selected, show
+from probes.preflight.history.past import PastMeasurement, describe
 from probes.preflight.history.recording import SCENARIO, route_changed
 from probes.preflight.records import LimitedBy
 from results.records import RunStatus
@@ -23,15 +23,15 @@ _SHOWN = 20
 
 def parser() -> ArgumentParser:
     made = query_parser("history", "List the measurements of a far end, oldest first.")
-    made.add_argument("host", metavar="HOST")
+    made.add_argument("host", nargs="?", metavar="HOST")
     made.add_argument("--last", type=count, default=_SHOWN, metavar="N", help=f"only the newest N ({_SHOWN})")
-    add_profile_option(made, "only those under this name")
+    add_profile_option(made, "only those of this profile")
     return made
 
 
 def run(options: Namespace) -> int:
-    store, host = open_store(options), host_name(options.host)
-    pasts = load_profile(store, options.host, options.profile, options.last)
+    store = open_store(options)
+    host, pasts = selected(options, store, options.last)
     stored = len(pasts) if options.profile else store.count(RunQuery(SCENARIO, host))
     show(options, _as_json(host, pasts), lambda console: _print_measurements(console, pasts, stored))
     return 0

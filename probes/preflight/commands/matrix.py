@@ -18,8 +18,9 @@ from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import plain, print_table, visible
 from flightpath.units import counted, format_rate, format_span
-from probes.preflight.commands.common import MAX_MEASUREMENTS, count, print_line, save_figure, show
+from probes.preflight.commands.common import MAX_MEASUREMENTS, add_profile_option, count, print_line, save_figure, show
 from probes.preflight.history.past import comparable, load
+from probes.preflight.history.profiles import Profile, add_profile, find_profile, load_profile
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.history.regression_check import Judgement, Standing, judge
 from probes.preflight.measure.environment import environment
@@ -131,7 +132,6 @@ def parser() -> ArgumentParser:
         dest="direction",
         action="store_const",
         const=Direction.DOWNLOAD,
-        default=Direction.UPLOAD,
         help="fetch data instead: it goes from the hosts of --to to those of --from",
     )
     add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
@@ -141,21 +141,26 @@ def parser() -> ArgumentParser:
     group.add_argument("--output", type=Path, metavar="FILE", help="draw it into FILE.png and FILE.svg (in the store)")
     add_store_options(group, default_folder(), "it is stored")
     group.add_argument("--forget", action="store_true", help="do not store it, and compare it with nothing")
+    add_profile_option(group, "measure what this profile pins; if there is none of this name, add it")
     return made
 
 
 def run(options: Namespace) -> int:
-    texts = vars(options)
-    spec = TransferSpec.parse({name: texts[name] for name in TransferSpec.__dataclass_fields__ if name in texts})
+    texts = {name: vars(options).get(name) for name in TransferSpec.__dataclass_fields__}
+    spec = TransferSpec.parse({**texts, "direction": options.direction or Direction.UPLOAD})
     sources, targets = _sites(options.sources), _sites(options.targets or options.sources)
     pairs = [Pair(a, b) for a in sources for b in targets if Pair(a, a).name != Pair(b, b).name]
     if not pairs:
         raise UsageError("--from and --to name one site, and no path", "name another one: --to HOST")
     location = None if options.forget else store_location(options)
+    profile = _profile(options.profile, spec, (sources, targets), location) if options.profile else None
+    if profile:
+        named = [name for name, text in texts.items() if text is not None]
+        spec = profile.keeping({name: getattr(spec, name) for name in named})
     measured, begun_s = {}, time.monotonic()
     how = {"command": options.command, "ssh_config": options.ssh_config, "at_once": options.at_once or len(pairs)}
     for pair, result in measure_pairs(pairs, spec, **how):
-        measured[pair] = _stored(pair, result, location)
+        measured[pair] = _stored(pair, result, location, profile)
         left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
         left = f", {format_span(left_s)} left" if left_s else ""
         outcome = measured[pair].error or measured[pair].words
@@ -178,16 +183,38 @@ def _sites(text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _stored(pair: Pair, result: PreflightResult | FlightpathError, location: StoreLocation | None) -> Measured:
+def _profile(
+    name: str, spec: TransferSpec, sites: tuple[Sequence[str], Sequence[str]], location: StoreLocation | None
+) -> Profile:
+    """Returns the profile of a name, which is made if there is none; it must measure the same sites."""
+    if location is None:
+        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
+    store, (sources, targets) = Store.open(location), sites
+    profile = find_profile(store, name) or add_profile(store, name, spec, sources=sources, targets=targets)
+    if (set(profile.sources), set(profile.targets)) != (set(sources), set(targets)):
+        raise UsageError(f"profile {name!r} measures other sites: {profile.words}", "choose another name for these")
+    return profile
+
+
+def _stored(
+    pair: Pair, result: PreflightResult | FlightpathError, location: StoreLocation | None, profile: Profile | None
+) -> Measured:
     """Returns a measured pair, stored under its name, and compared with what is stored there."""
     if isinstance(result, FlightpathError):
         return Measured(pair, error=str(result))
     result = dataclasses.replace(result, target=dataclasses.replace(result.target, name=pair.name))
     if location is None:
         return Measured(pair, result)
-    recording = Recording(location, result.target, result.spec, environment={**environment(), "from": pair.source})
+    about = {**environment(), "from": pair.source}
+    name = profile.name if profile else ""
+    recording = Recording(location, result.target, result.spec, environment=about, profile=name)
     recording.finish(result)
-    pasts = load(Store.open(location, create=False), pair.name, MAX_MEASUREMENTS)
+    store = Store.open(location, create=False)
+    pasts = (
+        load_profile(store, profile, pair.name, MAX_MEASUREMENTS)
+        if profile
+        else load(store, pair.name, MAX_MEASUREMENTS)
+    )
     rates = [past.goodput_bps for past in comparable(pasts, pasts[-1]) if past.goodput_bps]
     trusted = pasts[-1].measures_path and bool(pasts[-1].goodputs_bps)
     return Measured(pair, result, run_id=recording.run_id, judgement=judge(rates) if trusted else None)

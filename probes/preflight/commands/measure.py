@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -25,6 +25,7 @@ from probes.preflight.commands.common import (
     add_profile_option,
     output,
     print_line,
+    profile_of,
     resolved_target,
 )
 from probes.preflight.history.recording import Recording, default_folder
@@ -43,9 +44,6 @@ from probes.preflight.spec import (
 from probes.preflight.target import Resolved
 from results.records import RunStatus
 from results.store.location import StoreLocation, add_store_options, store_location
-
-if TYPE_CHECKING:
-    from probes.preflight.history.repetition import Repetition
 
 _DESCRIPTION = """\
 Measures the path to a machine by transferring a file over SSH, as an ordinary user at both ends, with nothing to
@@ -73,6 +71,7 @@ many sites (preflight --from A,B --help):
 stored measurements:
   preflight history HOST · preflight compare A B · preflight plot HOST · preflight check HOST --transfer 2TB
   preflight predict HOST --transfer 2TB
+  preflight profile add nersc --host HOST --size 2GB --streams 4 · preflight check --profile nersc --measure
   (to measure a machine with such a name: preflight USER@history)
 
 exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this machine lacks something,
@@ -90,12 +89,12 @@ def parser() -> ArgumentParser:
         prog="preflight",
         usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n"
         "       %(prog)s --from HOSTS [--to HOSTS] [OPTION ...]\n"
-        "       %(prog)s history|compare|plot|check|predict ...",
+        "       %(prog)s history|compare|plot|check|predict|profile ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("host", metavar="[USER@]HOST", help="a name, an address, or a Host of ~/.ssh/config")
+    made.add_argument("host", nargs="?", metavar="[USER@]HOST", help="a name, an address, or a Host of ~/.ssh/config")
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="download this file instead of a new one")
     add_options(made, "transfer", TRANSFER)
     add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
@@ -106,9 +105,7 @@ def parser() -> ArgumentParser:
     )
     add_store_options(group, default_folder(), "it is stored")
     group.add_argument("--forget", action="store_true", help="do not store it")
-    add_profile_option(
-        group, "a name for these settings: the first measurement under it pins them, later ones repeat them"
-    )
+    add_profile_option(group, "measure what this profile pins; if there is none of this name, add it")
     group.add_argument(
         "--spec",
         metavar="FILE",
@@ -136,8 +133,14 @@ def _given(spec: str) -> str:
 def run(options: Namespace) -> int:
     spec = specification(options)
     location = None if options.forget else store_location(options)
-    if options.profile:
-        spec = _profiled(options, spec, location)
+    if profile := profile_of(options, location):
+        spec = profile.keeping(_named(options, spec))
+        print(visible(f"measuring {profile.name}: {profile.words}"), file=sys.stderr)
+    elif options.profile and location:
+        from probes.preflight.history.profiles import add_profile
+        from results.store.store import Store
+
+        add_profile(Store.open(location), options.profile, spec, host=options.host)
     result, run_id = measure_and_store(resolved_target(options), spec, location, options)
     with output() as console:
         if options.json:
@@ -153,31 +156,13 @@ def run(options: Namespace) -> int:
     return 0 if valid else UntrustworthyResult.exit_code
 
 
-def _profiled(options: Namespace, spec: TransferSpec, location: StoreLocation | None) -> TransferSpec:
-    """Returns the settings that a profile has pinned; those of the command line if this measurement will do so."""
-    from probes.preflight.history.repetition import keeping
-
-    if location is None:
-        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
-    pinned = pinned_settings(location, options.host, options.profile)
-    if pinned is None:
-        return spec
-    named = {name for name in asdict(spec) if options.spec is not None or vars(options)[name] is not None}
-    kept = keeping(pinned, options.profile, {name: getattr(spec, name) for name in named})
-    print(visible(pinned.announcement(named)), file=sys.stderr)
-    return kept
-
-
-def pinned_settings(location: StoreLocation, host: str, profile: str) -> "Repetition | None":
-    """Returns the settings that a profile has pinned; None without a store, or before its first measurement."""
-    from probes.preflight.history.repetition import pinned_repetition
-    from results.store.store import Store
-
-    try:
-        store = Store.open(location, create=False)
-    except UsageError:  # none yet, or damaged, which whoever writes to it reports
-        return None
-    return pinned_repetition(store, host, profile)
+def _named(options: Namespace, spec: TransferSpec) -> dict[str, Any]:
+    """Returns the settings that a command line names, with their values."""
+    return {
+        name: value
+        for name, value in asdict(spec).items()
+        if options.spec is not None or vars(options)[name] is not None
+    }
 
 
 def measure_and_store(

@@ -27,9 +27,10 @@ from probes.preflight.commands.common import (
     open_store,
     print_line,
     query_parser,
+    selected,
     show,
 )
-from probes.preflight.history.past import PastMeasurement, comparable, describe, host_name, load_profile
+from probes.preflight.history.past import PastMeasurement, comparable, describe
 from probes.preflight.history.prediction import COVERAGE, BackTest, Prediction, back_test, needed, predict
 from probes.preflight.spec import CONNECTION, TRANSFER, Direction, add_options, read_fields
 
@@ -62,10 +63,10 @@ def parser() -> ArgumentParser:
     made = query_parser(
         "predict", "Say what throughput and latency to expect, with 90 % prediction intervals, from history.", _EPILOG
     )
-    made.add_argument("host", metavar="HOST")
+    made.add_argument("host", nargs="?", metavar="HOST")
     made.add_argument("--transfer", metavar="SIZE", help="size of the planned transfer: 2TB, 500GB, 64GiB")
     made.add_argument("--upload", action="store_true", help="the transfer goes to the far end, not from it")
-    add_profile_option(made, "predict from the measurements under this name alone")
+    add_profile_option(made, "predict from the measurements of this profile alone")
     made.add_argument("--max-age", default="7d", metavar="TIME", help="a history that ended earlier is too old (7d)")
     made.add_argument("--back-test", action="store_true", help="predict each stored measurement from those before it")
     add_options(made, "settings of the transfer (those of the newest measurement that has the ones given)", _SETTINGS)
@@ -92,10 +93,9 @@ def run(options: Namespace) -> int:
 
 def _history(options: Namespace) -> _History:
     """Returns the measurements that are comparable to the newest one with the settings of the command line."""
-    store, host = open_store(options), host_name(options.host)
     direction: str = Direction.UPLOAD if options.upload else Direction.DOWNLOAD
     given = read_fields({name: getattr(options, name) for name in _SETTINGS})
-    pasts = load_profile(store, options.host, options.profile, MAX_MEASUREMENTS)
+    host, pasts = selected(options, open_store(options), MAX_MEASUREMENTS)
     direction = pasts[0].direction if options.profile else direction
     fitting = [
         past

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flightpath.errors import UsageError
-from flightpath.suggestions import did_you_mean
 from flightpath.units import counted, format_bytes, parse_span
 from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
@@ -18,7 +17,7 @@ from results.store.history import PastRun
 from results.store.query import RunQuery
 from results.store.store import Store
 
-_METRICS = (
+METRICS = (
     *("goodput", "rtt", "rtt_min", "connect", "first_byte", "mss", "send_buffer", "receive_buffer", "connections"),
     *("retransmitted", "loss", "out_of_order", "window_limited", "send_buffer_limited", "transfer", "cpu"),
 )
@@ -69,8 +68,7 @@ class PastMeasurement:
     @property
     def conditions(self) -> tuple[tuple[str, str], ...]:
         """The far end and all settings with an influence: what comparable measurements have in common."""
-        settings = {name: str(value) for name, value in self.configuration.items() if name not in NO_INFLUENCE}
-        return (("target", self.target), *sorted(settings.items()))
+        return (("target", self.target), *influences(self.configuration))
 
     @classmethod
     def of(cls, run: PastRun) -> "PastMeasurement":
@@ -106,7 +104,7 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
     """Returns the stored measurements of a far end, oldest first; in a time range (`parse_range`) there may be none."""
     since, until = parse_range(time_range)
     name = host_name(host)
-    pasts = [PastMeasurement.of(run) for run in store.history(RunQuery(SCENARIO, name, last, since, until), _METRICS)]
+    pasts = [PastMeasurement.of(run) for run in store.history(RunQuery(SCENARIO, name, last, since, until), METRICS)]
     if not pasts and not ((since or until) and store.count(RunQuery(SCENARIO, name))):
         hosts = store.hosts(SCENARIO)
         raise UsageError(
@@ -116,25 +114,10 @@ def load(store: Store, host: str, last: int | None = None, time_range: str = "..
     return pasts
 
 
-def load_profile(store: Store, host: str, profile: str, last: int) -> list[PastMeasurement]:
-    """Returns the newest stored measurements of a far end: those of a profile, or all if its name is empty."""
-    if not profile:
-        return load(store, host, last)
-    pasts = load(store, host)
-    if named := [past for past in pasts if past.profile == profile]:
-        return named[-last:]
-    known = sorted({past.profile for past in pasts if past.profile})
-    name = host_name(host)
-    raise UsageError(
-        f"{name} has no profile {profile!r}",
-        did_you_mean(profile, known) if known else f"make it: preflight {name} --profile {profile}",
-    )
-
-
 def load_one(store: Store, run: str) -> PastMeasurement:
     """Returns one stored measurement by its run, or an unambiguous beginning of it."""
     run_id = store.resolve(run)
-    runs = store.history(RunQuery(SCENARIO, run_id=run_id), _METRICS)
+    runs = store.history(RunQuery(SCENARIO, run_id=run_id), METRICS)
     if not runs:
         raise UsageError(f"{run_id} is not a measurement of preflight", "`flightpath results show` shows other runs")
     return PastMeasurement.of(runs[0])
@@ -153,6 +136,11 @@ def host_name(text: str) -> str:
 def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[PastMeasurement]:
     """Returns those that measured the path under the same conditions as another, in their order."""
     return [past for past in pasts if past.measures_path and past.goodputs_bps and past.conditions == to.conditions]
+
+
+def influences(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Returns the settings that change what an iteration measures."""
+    return tuple(sorted((name, str(value)) for name, value in configuration.items() if name not in NO_INFLUENCE))
 
 
 def describe(configuration: Mapping[str, Any]) -> str:

@@ -6,13 +6,12 @@ rights of the user who repeats it.
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from flightpath.errors import UsageError
 from probes.preflight.history.past import describe, host_name
 from probes.preflight.history.recording import SCENARIO
-from probes.preflight.spec import NO_INFLUENCE, NULL_SINK, Direction, TransferSpec, read_json
+from probes.preflight.spec import NULL_SINK, Direction, TransferSpec, read_json
 from results.store.query import RunQuery
 from results.store.store import Store
 
@@ -39,33 +38,6 @@ class Repetition:
         return f"{text}; files and folders are not repeated, only those that you name are used: {', '.join(missing)}"
 
 
-def pinned_repetition(store: Store, host: str, profile: str) -> Repetition | None:
-    """Returns the repetition of a profile's first measurement, which pins its settings; None if there is none yet."""
-    for record in store.find(RunQuery(SCENARIO, host_name(host))):
-        configuration = record.plan.get("configuration")
-        if record.plan.get("profile") == profile and isinstance(configuration, Mapping):
-            if (pinned := _repetition(record.run_id, configuration)) is None:
-                raise UsageError(
-                    f"the settings of profile {profile!r} cannot be repeated: {record.run_id} is of another version",
-                    "begin a new one: --profile OTHER_NAME",
-                )
-            return pinned
-    return None
-
-
-def keeping(pinned: Repetition, profile: str, named: Mapping[str, Any]) -> TransferSpec:
-    """Returns the pinned settings with those that a command line names, which may not change what is measured."""
-    settings = {**asdict(pinned.spec), **pinned.left_out}
-    changed = [name for name, value in named.items() if name not in NO_INFLUENCE and settings[name] != value]
-    if changed:
-        raise UsageError(
-            f"profile {profile!r} was pinned by {pinned.run_id} ({describe(settings)}); "
-            f"this would change its {', '.join(name.replace('_', ' ') for name in changed)}",
-            "leave these options out, or begin another profile: --profile OTHER_NAME",
-        )
-    return replace(pinned.spec, **named)
-
-
 def last_repetition(store: Store, host: str, direction: Direction, last: int) -> Repetition | None:
     """Returns the repetition of a far end's newest measurement in a direction that belongs to no profile.
 
@@ -75,11 +47,12 @@ def last_repetition(store: Store, host: str, direction: Direction, last: int) ->
     for run in reversed(store.history(RunQuery(SCENARIO, host_name(host), last), ())):
         configuration, profile = run.record.plan.get("configuration"), run.record.plan.get("profile")
         if not profile and isinstance(configuration, Mapping) and configuration.get("direction") == direction:
-            return _repetition(run.record.run_id, configuration)
+            return repetition(run.record.run_id, configuration)
     return None
 
 
-def _repetition(run_id: str, configuration: Mapping[str, object]) -> Repetition | None:
+def repetition(run_id: str, configuration: Mapping[str, object]) -> Repetition | None:
+    """Returns the repetition of a run; None if its settings are of another version."""
     settings = {name: value for name, value in configuration.items() if name not in FILES_AND_FOLDERS}
     try:
         spec = read_json(TransferSpec, json.dumps(settings))

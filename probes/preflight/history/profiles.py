@@ -1,0 +1,228 @@
+"""Profiles: named, pinned sets of what is measured.
+
+A profile is stored as a run without cells, of a scenario of its own: it is shared, exported and imported with the
+measurements. So it may come from somebody else, and never brings files or folders (see `repetition`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from flightpath.errors import UsageError
+from flightpath.suggestions import did_you_mean
+from probes.preflight.history.past import METRICS, PastMeasurement, describe, host_name, influences
+from probes.preflight.history.recording import SCENARIO
+from probes.preflight.history.repetition import FILES_AND_FOLDERS, Repetition, repetition
+from probes.preflight.spec import NO_INFLUENCE, TransferSpec
+from results.records import RunRecord, RunStatus
+from results.store.query import RunQuery
+from results.store.store import Store
+
+SCENARIO_OF_PROFILES = "preflight-profile"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
+_MIN_ADOPTED = 2
+"""Minimum number of measurements of the same kind that become a profile."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A named, pinned set of what is measured.
+
+    Attributes:
+        host: far end as it was typed; "" for a matrix.
+        sources, targets: sites of a matrix; empty for one path.
+        settings: pinned settings, and the run that holds them.
+        since: time when it was made; unnamed measurements before it that measured the same are a part of its history.
+    """
+
+    name: str
+    host: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    settings: Repetition
+    since: datetime
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Names under which its measurements are stored."""
+        if self.host:
+            return (host_name(self.host),)
+        pairs = [(host_name(a), host_name(b)) for a in self.sources for b in self.targets]
+        return tuple(dict.fromkeys(f"{a}/{b}" for a, b in pairs if a != b))
+
+    @property
+    def words(self) -> str:
+        """What it measures, in a few words."""
+        ends = self.host or f"{', '.join(self.sources)} to {', '.join(self.targets)}"
+        settings = {**asdict(self.settings.spec), **self.settings.left_out}
+        return f"{ends}: {describe(settings)}, iterations {self.settings.spec.iterations}"
+
+    def path(self, text: str | None) -> str:
+        """Returns the path that a command line names, or the only one.
+
+        Raises:
+            UsageError: it names another one, or none of several.
+        """
+        if text and host_name(text) in self.paths:
+            return host_name(text)
+        if text or len(self.paths) > 1:
+            known = ", ".join(self.paths[:8]) + (", …" if len(self.paths) > 8 else "")
+            problem = f"does not measure {text!r}" if text else "measures several paths"
+            raise UsageError(f"profile {self.name!r} {problem}", f"it measures: {known}")
+        return self.paths[0]
+
+    def keeping(self, named: Mapping[str, Any]) -> TransferSpec:
+        """Returns the settings with those that a command line names, which may not change what is measured.
+
+        Raises:
+            UsageError: they would, or a file that is a part of what is measured is not named.
+        """
+        pinned = {**asdict(self.settings.spec), **self.settings.left_out}
+        changed = [name for name, value in named.items() if name not in NO_INFLUENCE and pinned[name] != value]
+        if changed:
+            raise UsageError(
+                f"profile {self.name!r} is pinned ({self.words}); "
+                f"this would change its {', '.join(name.replace('_', ' ') for name in changed)}",
+                "leave these options out, or begin another profile: preflight profile add",
+            )
+        if missing := [name for name in self.settings.left_out if name not in {*named, *NO_INFLUENCE}]:
+            words = " and ".join(f"{FILES_AND_FOLDERS[name]} {self.settings.left_out[name]}" for name in missing)
+            raise UsageError(
+                f"profile {self.name!r} measures with {words}",
+                "name it: a profile may come from somebody else, so files are used only if you name them",
+            )
+        return replace(self.settings.spec, **named)
+
+
+def profiles(store: Store) -> list[Profile]:
+    """Returns all profiles by name; leaves out those that another version wrote."""
+    found = (_profile(record) for record in store.find(RunQuery(SCENARIO_OF_PROFILES)))
+    return sorted((each for each in found if each), key=lambda each: each.name)
+
+
+def find_profile(store: Store, name: str) -> Profile | None:
+    """Returns a profile; None if there is none of this name.
+
+    Raises:
+        UsageError: another version wrote it.
+    """
+    records = store.find(RunQuery(SCENARIO_OF_PROFILES, profile=name))
+    if not records:
+        return None
+    if (found := _profile(records[-1])) is None:
+        raise UsageError(f"profile {name!r} is of another version of Flightpath", "remove it, and add it again")
+    return found
+
+
+def get_profile(store: Store, name: str) -> Profile:
+    """Returns a profile.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    if found := find_profile(store, name):
+        return found
+    known = [each.name for each in profiles(store)]
+    hint = did_you_mean(name, known) if known else "add it: preflight profile add; or, of old histories: profile adopt"
+    raise UsageError(f"there is no profile {name!r} in {store.name}", hint)
+
+
+def add_profile(
+    store: Store,
+    name: str,
+    spec: TransferSpec,
+    *,
+    host: str = "",
+    sources: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    since: datetime | None = None,
+) -> Profile:
+    """Makes a profile of one path, or of a matrix."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a profile", "use up to 48 letters, digits, '.', '_' and '-'")
+    if store.count(RunQuery(SCENARIO_OF_PROFILES, profile=name)):
+        raise UsageError(f"profile {name!r} exists", f"choose another name, or: preflight profile remove {name}")
+    ends = {"host": host} if host else {"from": list(sources), "to": list(targets)}
+    plan = {"profile": name, **ends, "configuration": asdict(spec)}
+    run_id = store.begin_run(SCENARIO_OF_PROFILES, plan, {}, ["preflight", "profile", "add", name], since)
+    store.finish_run(run_id, RunStatus.DONE)
+    return get_profile(store, name)
+
+
+def remove_profile(store: Store, name: str) -> None:
+    """Removes a profile; its measurements stay."""
+    get_profile(store, name)
+    for record in store.find(RunQuery(SCENARIO_OF_PROFILES, profile=name)):
+        store.discard_run(record.run_id)
+
+
+def load_profile(store: Store, profile: Profile, path: str, last: int) -> list[PastMeasurement]:
+    """Returns the newest measurements of a path under a profile, oldest first.
+
+    They are those under its name, and those under no name that measured the same before the profile was made.
+    """
+    named = store.history(RunQuery(SCENARIO, path, last, profile=profile.name), METRICS)
+    earlier = store.history(RunQuery(SCENARIO, path, last, before=profile.since, profile=""), METRICS)
+    pinned = influences({**asdict(profile.settings.spec), **profile.settings.left_out})
+    pasts = [PastMeasurement.of(run) for run in [*earlier, *named]]
+    fitting = [past for past in pasts if past.profile or influences(past.configuration) == pinned]
+    return sorted(fitting, key=lambda past: past.at)[-last:]
+
+
+def adopt(store: Store, host: str | None) -> list[Profile]:
+    """Makes a profile of each history that has none: of what was measured repeatedly, of all far ends or of one.
+
+    Measurements between sites with the same settings become one profile of a matrix.
+    """
+    known = profiles(store)
+    kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for _run_id, plan in store.plans(RunQuery(SCENARIO, host_name(host) if host else None)):
+        configuration, path = plan.get("configuration"), str(plan.get("host", ""))
+        if isinstance(configuration, Mapping) and not any(_covers(each, plan, path) for each in known):
+            end = "" if "/" in path else path
+            kinds.setdefault((str(plan.get("profile", "")), end, influences(configuration)), []).append(plan)
+    taken, made = {each.name for each in known}, []
+    for (profile, end, _settings), plans in kinds.items():
+        configuration = dict(plans[-1]["configuration"])
+        settings = repetition("", configuration)
+        if settings is None or len(plans) < _MIN_ADOPTED:
+            continue
+        name = next(each for each in _names(profile, end or "matrix", configuration) if each not in taken)
+        taken.add(name)
+        pairs = [str(plan["host"]).split("/", 1) for plan in plans] if not end else []
+        sites = [tuple(dict.fromkeys(site)) for site in zip(*pairs, strict=True)] or [(), ()]
+        spec = replace(settings.spec, **settings.left_out)
+        made.append(add_profile(store, name, spec, host=end, sources=sites[0], targets=sites[1]))
+    return made
+
+
+def _covers(profile: Profile, plan: Mapping[str, Any], path: str) -> bool:
+    if plan.get("profile"):
+        return plan["profile"] == profile.name
+    pinned = influences({**asdict(profile.settings.spec), **profile.settings.left_out})
+    return path in profile.paths and influences(plan["configuration"]) == pinned
+
+
+def _names(profile: str, end: str, configuration: Mapping[str, Any]) -> Iterator[str]:
+    """Yields names for an old history: its own, or what it measured, then numbered ones."""
+    usual = describe(asdict(TransferSpec())).split(", ")
+    words = [word for word in describe(configuration).split(", ") if word not in usual]
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", "-".join([end, *words])).strip("-._")[:40] or "path"
+    first = profile if _NAME.fullmatch(profile) else slug
+    yield first
+    yield from (f"{first}-{number}" for number in count(2))
+
+
+def _profile(record: RunRecord) -> Profile | None:
+    plan = record.plan
+    configuration, host = plan.get("configuration"), plan.get("host", "")
+    sources, targets = plan.get("from", []), plan.get("to", [])
+    if not (isinstance(configuration, Mapping) and isinstance(sources, list) and isinstance(targets, list)):
+        return None  # anybody's record
+    settings, texts = repetition(record.run_id, configuration), [plan.get("profile"), host, *sources, *targets]
+    if settings is None or not all(isinstance(each, str) for each in texts) or not (host or (sources and targets)):
+        return None
+    return Profile(plan["profile"], host, tuple(sources), tuple(targets), settings, record.started_at)

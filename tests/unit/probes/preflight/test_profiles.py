@@ -1,0 +1,151 @@
+"""Profiles: what they pin, what belongs to their history, and what does not move it."""
+
+import json
+
+import pytest
+
+from probes.preflight.history.past import load
+from probes.preflight.history.profiles import (
+    SCENARIO_OF_PROFILES,
+    add_profile,
+    adopt,
+    get_profile,
+    load_profile,
+    profiles,
+)
+from probes.preflight.spec import TransferSpec
+from results.store.store import Store
+from tests.support.preflight_made_up import HOST, day, noisy, store_daily, upload
+
+FOUR = TransferSpec(streams=4)
+
+
+def test_a_profile_is_added_listed_shown_and_removed(tmp_path, ask):
+    code, stdout, _ = ask("profile", "add", "nersc", "--host", f"me@{HOST}", "--size", "2GB", "--streams", "4", "--json")
+    added = json.loads(stdout)
+    assert code == 0 and added["host"] == f"me@{HOST}" and added["configuration"]["size_bytes"] == 2 * 10**9
+    assert ask("profile", "add", "mesh", "--from", "a,me@b", "--time", "1s")[0] == 0
+    code, stdout, _ = ask("profile", "list")
+    assert code == 0 and "download, 4 streams, size 2 GB" in stdout and "a, me@b to a, me@b: upload" in stdout
+    code, stdout, _ = ask("profile", "show", "mesh", "--json")
+    assert (code, json.loads(stdout)["from"]) == (0, ["a", "me@b"])
+    assert get_profile(Store.open(tmp_path), "mesh").paths == ("a/b", "b/a")
+    assert ask("profile", "remove", "nersc")[0] == 0
+    assert [each.name for each in profiles(Store.open(tmp_path))] == ["mesh"]
+    code, _, stderr = ask("check", "--profile", "nersc")
+    assert code == 2 and "there is no profile 'nersc'" in stderr and "mesh" in stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["add"], "of which name?"),
+        (["add", "x y", "--host", "h"], "is no name of a profile"),
+        (["add", "../x", "--host", "h"], "is no name of a profile"),
+        (["add", "taken", "--host", "h"], "profile 'taken' exists"),
+        (["add", "x"], "of which path?"),
+        (["add", "x", "--host", "h", "--to", "b"], "of which path?"),
+        (["add", "x", "--host", "h", "--streams", "65"], "--streams"),
+        (["add", "x", "--like", "20"], "20"),
+        (["show", "takn"], "did you mean 'taken'?"),
+        (["remove", "other"], "there is no profile 'other'"),
+    ],
+)
+def test_what_is_no_profile_is_a_usage_error(steady, ask, words, complaint):
+    add_profile(Store.open(steady), "taken", TransferSpec(), host=HOST)
+    code, stdout, stderr = ask("profile", *words)
+    assert (code, stdout) == (2, "") and complaint in stderr
+    assert len(profiles(Store.open(steady))) == 1
+
+
+def test_a_colleagues_measurements_move_no_profile(steady, ask):
+    """Twelve days without a name, then a profile; then a colleague measures the same machine in a worse way."""
+    store = Store.open(steady)
+    profile = add_profile(store, "nightly", TransferSpec(), host=HOST, since=day(11.5))
+    store_daily(steady, [900e6], first_day=12, profile="nightly")
+    store_daily(steady, [300e6] * 3, first_day=13, spec=FOUR)
+    store_daily(steady, [300e6] * 3, first_day=16)
+    pasts = load_profile(store, profile, HOST, 300)
+    assert [(past.at - day(0)).days for past in pasts] == list(range(13)), "what was measured before is its history"
+    found = json.loads(ask("check", "--profile", "nightly", "--json")[1])
+    assert (found["verdict"], found["history"]["count"], found["today"]["profile"]) == ("within", 12, "nightly")
+    assert json.loads(ask("check", HOST, "--json")[1])["verdict"] == "below", "without a profile they count"
+    predicted = json.loads(ask("predict", "--profile", "nightly", "--max-age", "9000d", "--json")[1])
+    assert predicted["measurements"] == 13 and predicted["expected"]["goodput"]["low"] > 700e6
+    assert len(json.loads(ask("history", "--profile", "nightly", "--json")[1])["measurements"]) == 13
+
+
+def test_old_histories_become_profiles_by_what_they_measured(steady, ask):
+    store_daily(steady, noisy(3), spec=upload(streams=4), first_day=12)
+    store_daily(steady, noisy(2), spec=FOUR, first_day=15, profile="earlier")
+    store_daily(steady, noisy(1), spec=TransferSpec(streams=8), first_day=17)
+    for path in ("a/b", "b/a"):
+        store_daily(steady, noisy(2), host=path, spec=upload(), first_day=18)
+    code, stdout, _ = ask("profile", "adopt", "--json")
+    found = {each["profile"]: each for each in json.loads(stdout)["profiles"]}
+    assert code == 0
+    assert {name: each["measurements"] for name, each in found.items()} == {
+        HOST: 12,
+        f"{HOST}-upload-4-streams": 3,
+        "earlier": 2,
+        "matrix-upload": 4,
+    }
+    assert (found["matrix-upload"]["from"], found["matrix-upload"]["to"]) == (["a", "b"], ["b", "a"])
+    assert found["earlier"]["configuration"]["streams"] == 4
+    assert adopt(Store.open(steady), None) == [], "each has one now"
+
+
+def test_a_profile_like_a_measurement_pins_its_settings_and_asks_for_its_files(steady, ask):
+    spec = TransferSpec(remote_file="run7.tar", sink="/scratch/run7.tar", streams=2)
+    (run,) = store_daily(steady, [9e8], spec=spec, first_day=12)
+    assert ask("profile", "add", "tar", "--like", run)[0] == 0
+    code, _, stderr = ask("--profile", "tar")
+    assert code == 2 and "REMOTE_FILE run7.tar and --to /scratch/run7.tar" in stderr and "name it" in stderr
+    code, _, stderr = ask(HOST, "other.tar", "--profile", "tar")
+    assert code == 2 and "would change its remote file" in stderr
+    assert ask("profile", "add", "other", "--like", run, "--streams", "3")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["check"], "no path is named"),
+        (["--json"], "no machine is named"),
+        (["check", "elsewhere", "--profile", "mesh"], "does not measure 'elsewhere'"),
+        (["history", "--profile", "mesh"], "measures several paths"),
+        (["history", "a/b", "--profile", "mesh"], "preflight --from a,b --profile mesh"),
+        (["--profile", "mesh"], "--from a,b --to a,b --profile mesh"),
+        (["--profile", "nobody"], "there is no profile 'nobody'"),
+        (["check", HOST, "--measure", "--profile", "nobody"], "there is no profile 'nobody'"),
+        ([HOST, "--profile", "nightly", "--mptcp"], "would change its mptcp"),
+        ([HOST, "--profile", "nightly", "--forget"], "belongs to no profile"),
+        (["elsewhere", "--profile", "nightly"], "does not measure 'elsewhere'"),
+        (["--from", "a,c", "--profile", "mesh"], "measures other sites"),
+        (["--from", "a,b", "--profile", "mesh", "--streams", "2"], "would change its streams"),
+        (["--from", "a,b", "--profile", "mesh", "--download"], "would change its direction"),
+    ],
+)
+def test_what_is_not_the_profiles_is_refused_before_anything_is_measured(steady, ask, words, complaint):
+    store = Store.open(steady)
+    add_profile(store, "mesh", upload(), sources=["a", "b"], targets=["a", "b"])
+    add_profile(store, "nightly", TransferSpec(), host=HOST)
+    code, stdout, stderr = ask(*words)
+    assert (code, stdout) == (2, "") and complaint in stderr
+    assert len(load(store, HOST)) == 12
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"profile": "theirs"},
+        {"profile": "theirs", "host": HOST, "configuration": {"streams": "many"}},
+        {"profile": "theirs", "host": ["x"], "configuration": {}},
+        {"profile": "theirs", "from": 5, "to": [], "configuration": {}},
+    ],
+)
+def test_a_record_that_is_no_profile_is_left_out_and_named_when_it_is_asked_for(tmp_path, ask, plan):
+    Store.open(tmp_path).begin_run(SCENARIO_OF_PROFILES, plan, {}, ["x"])
+    code, stdout, _ = ask("profile", "list", "--json")
+    assert (code, json.loads(stdout)) == (0, {"profiles": []})
+    code, _, stderr = ask("check", "--profile", "theirs")
+    assert code == 2 and "of another version" in stderr
