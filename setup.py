@@ -67,6 +67,7 @@ setup(
             "preflight = probes.preflight.__main__:main",
         ],
         "flightpath.congestion_commands": ["trace = scenarios.congestion.trace_command"],
+        "flightpath.collectors": ["preflight = probes.preflight.service.metrics:Profiles"],
         "flightpath.scenario_catalogues": ["flightpath = experiments.catalogue"],
     },
     extras_require={

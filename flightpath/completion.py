@@ -20,7 +20,10 @@ _UNRECOGNIZED = "unrecognized arguments: "
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<word>.*?)' \(choose from (?P<known>.*)\)")
 
 
-OWN_PARSERS = {"run": None, "preflight": ("history", "compare", "plot", "check", "predict", "profile")}
+OWN_PARSERS = {
+    "run": None,
+    "preflight": ("history", "compare", "plot", "check", "predict", "profile", "service", "export"),
+}
 """Words behind a command that have a parser of their own; None: each word, which is the name of a scenario."""
 
 _DESCRIPTION = """\

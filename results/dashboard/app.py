@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flightpath.errors import FlightpathError, UsageError
+from flightpath.extensions import contributions
 from results.dashboard import views
 from results.pages import templating
 from results.pages.html_report import render_html
@@ -45,6 +47,9 @@ _HEADERS = {
 }
 _STATIC = {"page.css": "text/css", "tables.js": "text/javascript", "live.js": "text/javascript"}
 
+COLLECTORS = "flightpath.collectors"
+"""Group of functions (entry points) that return a collector of Prometheus' metrics for a store."""
+
 Draw = Callable[[RunRecord, Sequence[CellResult], Path], list[Path]]
 """Function that draws a run's figures into a folder (`results.commands.scenarios.drawn_if_possible`)."""
 
@@ -62,6 +67,12 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
 
     def state(request: Request) -> Response:
         return JSONResponse(views.state(store, request.path_params["run"]))
+
+    def metrics(_request: Request) -> Response:
+        registry = CollectorRegistry()
+        for collector_of in contributions(COLLECTORS).values():
+            registry.register(collector_of(store))
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     async def report(request: Request) -> Response:
         html = await run_in_threadpool(_report, store, request.path_params["run"], draw, answer)
@@ -82,6 +93,7 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
             Route("/history", page("history.html", views.history)),
             Route("/compare", page("compare.html", views.compare)),
             Route("/class", page("class.html", partial(views.lab_class, names=names))),
+            Route("/metrics", metrics),
             Route("/static/{name}", _static),
         ],
         exception_handlers={FlightpathError: failed, HTTPException: failed, 500: failed},

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.overrides import override
-from results.records import CellResult, RunRecord, RunStatus
+from results.records import PROGRESS_DOCUMENT, CellResult, RunRecord, RunStatus
 from results.store.backend import StoreFailed
 from results.store.location import StoreLocation
 from results.store.rows import json_values
@@ -91,6 +91,19 @@ class RunStore(Store):
             print(f"warning: {error.args[0]}: cell {result.cell.label} waits in {self._path(run_id)}", file=sys.stderr)
 
     @override
+    def keep_document(self, run: str, name: str, text: str) -> None:
+        try:
+            super().keep_document(run, name, text)
+        except StoreFailed as error:
+            if name == PROGRESS_DOCUMENT:  # it is outdated before the store takes anything again
+                raise
+            self._keep(run, {"document": {"name": name, "text": text}}, error)
+
+    def has_reserve(self, run_id: str) -> bool:
+        """Returns whether the disk had room for what the store may not take."""
+        return self._running[run_id].spool.found_room
+
+    @override
     def finish_run(self, run_id: str, status: RunStatus | str, environment: Mapping[str, Any] | None = None) -> None:
         facts = json_values(environment or {}, "the environment")
         ended = {"status": str(status), "ended_at": datetime.now(UTC).isoformat(), "facts": facts}
@@ -100,7 +113,7 @@ class RunStore(Store):
             self._keep(run_id, {"end": ended}, error)
             raise StoreFailed(
                 f"{error.args[0]}: what was measured waits in {self._path(run_id)}",
-                f"it is stored when the next scenario starts with these results, or with --resume {run_id}",
+                f"it is stored when the next run with these results starts; a scenario's also with --resume {run_id}",
             ) from error
         finally:
             self._let_go(run_id)
@@ -184,6 +197,8 @@ class RunStore(Store):
             for entry in spool.entries():
                 if "end" in entry:
                     self._store_end(run_id, entry["end"])
+                elif "document" in entry:
+                    super().keep_document(run_id, **entry["document"])
                 else:
                     self._store_cell(run_id, entry["cell"])
                     count += 1

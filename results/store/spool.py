@@ -4,7 +4,7 @@ Its space is reserved when the run begins, so that it takes cells even if the di
 CRC-32 and compressed JSON; an entry that was cut off when the process was killed fails its checksum and is left out.
 """
 
-import contextlib
+import errno
 import json
 import os
 import struct
@@ -27,6 +27,9 @@ _NOTHING = bytes(_HEADER.size)
 class Spool:
     """The entries of one run's file, which is created if necessary.
 
+    Attributes:
+        found_room: whether the disk had the space to be reserved.
+
     Raises:
         OSError: the file cannot be made.
     """
@@ -35,8 +38,11 @@ class Spool:
         self.path = folder / SPOOL_NAME
         self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         give_to_caller(self.path)
-        with contextlib.suppress(OSError):  # a disk that is full already
+        self.found_room = True
+        try:
             os.posix_fallocate(self._handle, 0, RESERVED_BYTES)
+        except OSError as error:
+            self.found_room = error.errno not in (errno.ENOSPC, errno.EDQUOT)
         self._end = sum(_HEADER.size + len(packed) for packed in self._packed())
 
     def add(self, entry: Mapping[str, Any]) -> None:

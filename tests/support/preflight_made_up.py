@@ -159,7 +159,9 @@ def store_daily(
     folder: Path, rates_bps: Sequence[float], *, first_day: int = 0, profile: str = "", **of_measurement: object
 ) -> list[str]:
     """Stores a measurement a day with one iteration each in a folder; returns their runs."""
-    results = (measurement([rate], at=day(first_day + number), **of_measurement) for number, rate in enumerate(rates_bps))
+    results = (
+        measurement([rate], at=day(first_day + number), **of_measurement) for number, rate in enumerate(rates_bps)
+    )
     return [store_result(result, folder, ["preflight", HOST], profile) for result in results]
 
 

@@ -28,9 +28,10 @@ from probes.preflight.commands.common import (
 )
 from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
+from probes.preflight.history.health import judged, judgement_text
 from probes.preflight.history.past import PastMeasurement, comparable, describe
 from probes.preflight.history.recording import load_result
-from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast, judge
+from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast
 from probes.preflight.history.repetition import FILES_AND_FOLDERS, last_repetition
 from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options, read_fields
 from results.store.location import StoreLocation, store_location
@@ -129,7 +130,7 @@ def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -
     host, pasts = selected(options, store, MAX_MEASUREMENTS)
     if options.profile:
         direction = pasts[0].direction
-    pasts = [past for past in pasts if past.direction == direction]
+    pasts = [past for past in pasts if past.direction == direction and (past.goodputs_bps or past.has_ended)]
     if not pasts:
         raise UsageError(f"no {direction} of {host} is stored", "measure it: --measure")
     newest = pasts[-1]
@@ -143,7 +144,7 @@ def _check(options: Namespace, size_bytes: int | None, target_s: float | None) -
         newest=newest,
         size_bytes=size_bytes,
         target_s=target_s,
-        judgement=judge(rates) if trusted else None,
+        judgement=judged(pasts),
         forecast=forecast(size_bytes, rates, newest.goodputs_bps if trusted else ()) if size_bytes and rates else None,
         diagnosis=diagnose(newest, max(best, default=0.0), _own_congestion_control(store, newest)),
     )
@@ -209,7 +210,7 @@ def _lines(answer: Check) -> Iterator[tuple[str, str, str]]:
     if judgement is None:
         yield "today", "this measurement does not show what the path can do: measure again", "red"
     else:
-        yield "today", _judgement_text(judgement), _COLOURS.get(judgement.standing, "green")
+        yield "today", judgement_text(judgement), _COLOURS.get(judgement.standing, "green")
     if answer.forecast and answer.size_bytes:
         yield "transfer", _forecast_text(answer.size_bytes, answer.forecast), ""
     if answer.target_s and answer.size_bytes:
@@ -217,18 +218,6 @@ def _lines(answer: Check) -> Iterator[tuple[str, str, str]]:
     yield "limit", f"{diagnosis.limit}: {diagnosis.why}", ""
     for number, advice in enumerate(diagnosis.advice):
         yield "" if number else "helps", advice, ""
-
-
-def _judgement_text(judgement: Judgement) -> str:
-    if judgement.standing is Standing.UNKNOWN or judgement.usual_bps is None or judgement.change is None:
-        return f"too few measurements to judge: {judgement.count} of {MINIMUM} comparable ones"
-    usual_range = f"{format_rate(judgement.low_bps or 0)} to {format_rate(judgement.high_bps or 0)}"
-    together = "; not by itself, but the last few together are" if judgement.together else ""
-    return (
-        f"{judgement.standing} what this path used to give: {judgement.change:+.0%} against the usual "
-        f"{format_rate(judgement.usual_bps)}; {usual_range} would be unremarkable{together} "
-        f"({judgement.count} comparable measurements)"
-    )
 
 
 def _forecast_text(size_bytes: int, expected: Forecast) -> str:

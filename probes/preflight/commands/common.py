@@ -38,7 +38,9 @@ by a time range: dtn@2026-11-01..2026-11-08, dtn@7d.. (the last seven days), dtn
 """
 
 
-def query_parser(name: str, description: str, epilog: str = "", *, selection: bool = False) -> ArgumentParser:
+def query_parser(
+    name: str, description: str, epilog: str = "", *, selection: bool = False, has_json: bool = True
+) -> ArgumentParser:
     """Returns a parser for a command on stored measurements; `selection`: the epilog says how to name them."""
     parser = ArgumentParser(
         prog=f"preflight {name}",
@@ -47,7 +49,8 @@ def query_parser(name: str, description: str, epilog: str = "", *, selection: bo
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_store_options(parser, default_folder(), "measurements are stored")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    if has_json:
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser
 
 
@@ -109,11 +112,13 @@ def profile_of(options: Namespace, location: StoreLocation | None) -> Profile | 
     profile = find_profile(Store.open(location), options.profile)
     if profile is None:
         if not options.host:
-            raise UsageError(f"there is no profile {options.profile!r}", "add it: preflight profile add NAME --host HOST")
+            hint = "add it: preflight profile add NAME --host HOST"
+            raise UsageError(f"there is no profile {options.profile!r}", hint)
         return None
     if profile.sources:
         ends = f"--from {','.join(profile.sources)} --to {','.join(profile.targets)}"
-        raise UsageError(f"profile {profile.name!r} is a matrix", f"measure it: preflight {ends} --profile {profile.name}")
+        hint = f"measure it: preflight {ends} --profile {profile.name}"
+        raise UsageError(f"profile {profile.name!r} is a matrix", hint)
     profile.path(options.host)
     options.host = options.host or profile.host
     return profile
@@ -134,6 +139,14 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of measurements, 1 or more")
     return min(int(text), 2**31)
+
+
+def sites(text: str) -> list[str]:
+    """Returns the hosts of a list, for SSH."""
+    names = [name.strip() for name in text.split(",")]
+    if bad := [name for name in names if not name or name.startswith("-") or name.endswith("@")]:
+        raise UsageError(f"{text!r} is no list of hosts: {bad[0]!r}", "accepted form: HOST,USER@HOST,...")
+    return list(dict.fromkeys(names))
 
 
 def open_store(options: Namespace) -> Store:

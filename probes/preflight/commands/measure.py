@@ -29,7 +29,7 @@ from probes.preflight.commands.common import (
     resolved_target,
 )
 from probes.preflight.history.recording import Recording, default_folder
-from probes.preflight.measure.environment import environment
+from probes.preflight.measure.environment import environment, now
 from probes.preflight.records import LimitedBy, PreflightResult, Status
 from probes.preflight.spec import (
     CONNECTION,
@@ -72,6 +72,7 @@ stored measurements:
   preflight history HOST · preflight compare A B · preflight plot HOST · preflight check HOST --transfer 2TB
   preflight predict HOST --transfer 2TB
   preflight profile add nersc --host HOST --size 2GB --streams 4 · preflight check --profile nersc --measure
+  preflight service install nersc --every 6h --alert COMMAND · preflight export grafana > dashboard.json
   (to measure a machine with such a name: preflight USER@history)
 
 exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this machine lacks something,
@@ -89,7 +90,7 @@ def parser() -> ArgumentParser:
         prog="preflight",
         usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n"
         "       %(prog)s --from HOSTS [--to HOSTS] [OPTION ...]\n"
-        "       %(prog)s history|compare|plot|check|predict|profile ...",
+        "       %(prog)s history|compare|plot|check|predict|profile|service|export ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -198,12 +199,15 @@ def measure_and_store(
             revoked_keys_files=resolved.revoked_keys_files,
             ask=None if options.batch or not sys.stdin.isatty() else ask,
         )
+        if recording:
+            recording.begin(now())
         try:
             result = measure(resolved.target, spec, access, live.update, recording.add if recording else None)
         except BaseException as error:
             if recording:
                 status = RunStatus.FAILED if isinstance(error, Exception) else RunStatus.INTERRUPTED
-                _warn_if_fails(lambda: recording.abort(status))
+                reason = error.args[0] if isinstance(error, FlightpathError) else ""
+                _warn_if_fails(lambda: recording.abort(status, reason))
             raise
     if recording:
         _warn_if_fails(lambda: recording.finish(result))

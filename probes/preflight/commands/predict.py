@@ -1,5 +1,6 @@
 """`preflight predict`: the throughput, duration and latency to be expected, and how good such predictions were."""
 
+import statistics
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -31,7 +32,16 @@ from probes.preflight.commands.common import (
     show,
 )
 from probes.preflight.history.past import PastMeasurement, comparable, describe
-from probes.preflight.history.prediction import COVERAGE, BackTest, Prediction, back_test, needed, predict
+from probes.preflight.history.prediction import (
+    COVERAGE,
+    RECENT,
+    BackTest,
+    Prediction,
+    back_test,
+    has_just_changed,
+    needed,
+    predict,
+)
 from probes.preflight.spec import CONNECTION, TRANSFER, Direction, add_options, read_fields
 
 _QUANTITIES = {"goodput": "throughput", "rtt": "round trip", "connect": "connection set-up", "first_byte": "first byte"}
@@ -39,8 +49,8 @@ _QUANTITIES = {"goodput": "throughput", "rtt": "round trip", "connect": "connect
 
 _SETTINGS = {"streams": TRANSFER["streams"], **CONNECTION}
 _EPILOG = """\
-exit codes: 0 predicted, 1 the store failed, 2 usage, or nothing comparable is stored, 4 the history is too small or too
-old for a prediction that can be trusted"""
+exit codes: 0 predicted, 1 the store failed, 2 usage, or nothing comparable is stored, 4 unknown: the history is too
+small or too old, or the path has just changed"""
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,7 @@ def parser() -> ArgumentParser:
     made.add_argument("--upload", action="store_true", help="the transfer goes to the far end, not from it")
     add_profile_option(made, "predict from the measurements of this profile alone")
     made.add_argument("--max-age", default="7d", metavar="TIME", help="a history that ended earlier is too old (7d)")
+    made.add_argument("--despite-change", action="store_true", help="predict even if the path has just changed")
     made.add_argument("--back-test", action="store_true", help="predict each stored measurement from those before it")
     add_options(made, "settings of the transfer (those of the newest measurement that has the ones given)", _SETTINGS)
     return made
@@ -87,6 +98,8 @@ def run(options: Namespace) -> int:
             "measure again, or allow it: --max-age 30d",
         )
     expected = _predictions(history)
+    if not options.despite_change:
+        _require_settled(history)
     show(options, _as_json(history, expected, size), lambda console: _print(console, history, expected, size))
     return 0
 
@@ -119,6 +132,17 @@ def _predictions(history: _History) -> dict[str, Prediction]:
     if predictions["goodput"].low is None:
         raise _too_small(history, needed())
     return {name: each for name, each in predictions.items() if each.low is not None}
+
+
+def _require_settled(history: _History) -> None:
+    """Raises UntrustworthyResult if the path has just changed: intervals of before are none for what is now."""
+    rates = history.values("goodput")
+    if has_just_changed(rates):
+        usual, now = (format_rate(statistics.median(each)) for each in (rates[:-RECENT], rates[-RECENT:]))
+        raise UntrustworthyResult(
+            f"the path to {history.host} has just changed: its newest measurements gave {now}, and {usual} before",
+            "measure a few times more; --despite-change predicts all the same",
+        )
 
 
 def _back_tests(history: _History) -> dict[str, BackTest]:
@@ -170,14 +194,15 @@ def _text(metric: str, value: float) -> str:
 def _print_tests(console: Console, history: _History, tests: Mapping[str, BackTest]) -> None:
     rules = list(tests["goodput"].errors)
     table = Table(
-        *("", f"in {COVERAGE:.0%} interval", "its width", *(f"error, {rule}" for rule in rules)),
-        caption="error: the median over these measurements; width: the interval's highest over its lowest value",
+        *("", f"in {COVERAGE:.0%} interval", "unknown", "its width", *(f"error, {rule}" for rule in rules)),
+        caption="error: the median over these measurements; width: the interval's highest over its lowest value; "
+        "unknown: not predicted, because the path had just changed",
         caption_justify="left",
     )
     for name, test in tests.items():
         errors = (f"{test.errors[rule]:.1%}" for rule in rules)
         held = f"{test.held} of {test.count} ({test.coverage:.0%})"
-        table.add_row(_QUANTITIES[name], held, f"x{test.width:.2f}", *errors)
+        table.add_row(_QUANTITIES[name], held, str(test.unknown), f"x{test.width:.2f}", *errors)
     console.print(plain(f"{history.host}: {describe(history.pasts[-1].configuration)}"), soft_wrap=True)
     print_table(console, table)
 

@@ -1,7 +1,7 @@
 """`preflight profile`: names for what is measured, so that the next measurement is like those before it."""
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from flightpath.command_line import ListOption
 from flightpath.errors import UsageError
 from flightpath.terminal import plain, print_table
 from flightpath.units import counted, format_span
-from probes.preflight.commands.common import open_store, print_line, query_parser, show
+from probes.preflight.commands.common import open_store, print_line, query_parser, show, sites
 from probes.preflight.history.past import load_one
 from probes.preflight.history.profiles import (
     Profile,
@@ -24,7 +24,7 @@ from probes.preflight.history.profiles import (
     remove_profile,
 )
 from probes.preflight.history.repetition import repetition
-from probes.preflight.spec import CONNECTION, TRANSFER, Direction, TransferSpec, add_options
+from probes.preflight.spec import CONNECTION, OUTPUT, TRANSFER, Direction, TransferSpec, add_options
 from results.store.location import store_location
 from results.store.store import Store
 
@@ -39,7 +39,7 @@ examples:
 Under a profile nothing but its settings is measured, and nothing else moves its baseline. Its history begins with the
 unnamed measurements that measured the same before it was made.
 """
-_PINNED = {**TRANSFER, **CONNECTION}
+_PINNED = {**TRANSFER, **CONNECTION, **OUTPUT}
 
 
 def parser() -> ArgumentParser:
@@ -88,14 +88,16 @@ def _add(store: Store, options: Namespace) -> Profile:
         past = load_one(store, options.like)
         settings = repetition(past.run_id, past.configuration)
         if settings is None:
-            raise UsageError(f"{past.run_id} was measured by another version of Flightpath", "name the settings instead")
+            raise UsageError(f"{past.run_id} was measured by another version", "name the settings instead")
         sources, _, target = past.host.rpartition("/")
-        ends = {"sources": [sources], "targets": [target]} if sources else {"host": past.host}
-        return add_profile(store, options.name, TransferSpec(**asdict(settings.spec) | settings.left_out), **ends)
+        spec = replace(settings.spec, **settings.left_out)
+        if sources:
+            return add_profile(store, options.name, spec, sources=[sources], targets=[target])
+        return add_profile(store, options.name, spec, host=past.host)
     if options.sources:
         direction = Direction.DOWNLOAD if options.download else Direction.UPLOAD
-        sources = options.sources.split(",")
-        targets = options.targets.split(",") if options.targets else sources
+        sources = sites(options.sources)
+        targets = sites(options.targets) if options.targets else sources
         spec = TransferSpec.parse({**given, "direction": direction})
         return add_profile(store, options.name, spec, sources=sources, targets=targets)
     if not options.host or options.targets or options.download:

@@ -36,7 +36,7 @@ class PastMeasurement:
         configuration: the fields of its `TransferSpec` as JSON values.
         goodputs_bps: goodputs of the iterations that measured the path; of all others if none did.
         verdict: worst verdict of its iterations.
-        reasons: limits of iterations that did not measure the path.
+        reasons: limits of iterations that did not measure the path, and why a measurement failed.
         measures_path: whether at least one iteration did.
         route: the routers in one line; "" if it was not traced.
         metrics: medians by name over the iterations of `goodputs_bps`.
@@ -62,6 +62,11 @@ class PastMeasurement:
         return statistics.median(self.goodputs_bps) if self.goodputs_bps else None
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it ended by itself: others may be going on, or say nothing of the path."""
+        return self.status in (RunStatus.DONE, RunStatus.FAILED)
+
+    @property
     def direction(self) -> str:
         return str(self.configuration.get("direction", ""))
 
@@ -76,6 +81,7 @@ class PastMeasurement:
         used = [replace(cell, metrics=_plausible(cell.metrics)) for cell in of_path or run.cells]
         names = dict.fromkeys(name for cell in used for name in cell.metrics)
         plan = run.record.plan
+        failure = [error] if isinstance(error := run.record.environment.get("error"), str) else []
         return cls(
             run_id=run.record.run_id,
             at=run.record.started_at,
@@ -84,7 +90,7 @@ class PastMeasurement:
             configuration=configuration if isinstance(configuration := plan.get("configuration"), Mapping) else {},
             goodputs_bps=tuple(goodput for cell in used if (goodput := cell.metrics.get("goodput", 0.0)) > 0),
             verdict=LimitedBy.worst(limit_of(cell.reasons) for cell in run.cells),
-            reasons=tuple(dict.fromkeys(reason for cell in run.cells for reason in cell.reasons)),
+            reasons=tuple(dict.fromkeys([*(reason for cell in run.cells for reason in cell.reasons), *failure])),
             measures_path=bool(of_path),
             status=run.record.status,
             route=str(run.record.environment.get("route", "")),
@@ -200,7 +206,7 @@ def _value_text(name: str, value: Any) -> str:
         return str(value)
     if name.endswith("_bytes") or name == "byte_limit":
         for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-            if value >= scale and value % scale == 0:
+            if value >= scale and value % scale == 0 and value % 1000:  # 2 GB are 1953125 KiB, too
                 return f"{value // scale} {unit}"
         return format_bytes(value)
     return f"{value:g} s" if name.endswith("_s") else str(value)

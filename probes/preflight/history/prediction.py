@@ -11,6 +11,9 @@ COVERAGE = 0.9
 WINDOW = 60
 """Number of newest one-step errors that give the interval."""
 
+RECENT, MISSED = 3, 2
+"""A path has just changed if so many of the newest values missed their intervals on the same side."""
+
 SMOOTHING = 0.3
 """Weight of the newest value in exponential smoothing."""
 
@@ -35,14 +38,16 @@ class BackTest:
     """Predictions of each value of a history from those before it.
 
     Attributes:
-        count: number of values that were predicted with an interval.
+        count: number of values that were predicted with an interval, while the path was settled.
         held: number of intervals that contained their value.
+        unknown: number of values before which nothing would have been predicted, because the path had just changed.
         width: median ratio of the intervals' highest and lowest value.
-        errors: median relative error of the same values by rule: 0.1 is 10 %.
+        errors: median relative error of all values by rule: 0.1 is 10 %.
     """
 
     count: int
     held: int
+    unknown: int
     width: float
     errors: Mapping[str, float]
 
@@ -82,6 +87,24 @@ def predict(values: Sequence[float], coverage: float = COVERAGE) -> Prediction:
     return Prediction(math.exp(centre), math.exp(centre - reach), math.exp(centre + reach), len(values))
 
 
+def has_just_changed(values: Sequence[float], coverage: float = COVERAGE) -> bool:
+    """Returns whether the newest values (oldest first) missed their intervals on the same side, as after a step."""
+    moments = range(max(needed(coverage), len(values) - RECENT), len(values))
+    return _is_change([_side(predict(values[:now], coverage), values[now]) for now in moments])
+
+
+def _is_change(sides: Sequence[int]) -> bool:
+    recent = list(sides[-RECENT:])
+    return max(recent.count(side) for side in (-1, 1)) >= MISSED
+
+
+def _side(expected: Prediction, truth: float) -> int:
+    """Returns -1 for a value below its interval, 1 above, 0 within; rounding does not count."""
+    if expected.low is None or expected.high is None:
+        return 0
+    return (truth > expected.high * (1 + 1e-9)) - (truth < expected.low * (1 - 1e-9))
+
+
 def _levels(logs: Sequence[float]) -> list[float]:
     """Returns the smoothed level after each value; it begins as a plain mean."""
     levels = [logs[0]]
@@ -104,12 +127,15 @@ def back_test(values: Sequence[float], coverage: float = COVERAGE) -> BackTest |
     if len(values) <= start:
         return None
     moments = range(start, len(values))
-    predictions = [(predict(values[:now], coverage), values[now]) for now in moments]
-    bounds = [(each.low, truth, each.high) for each, truth in predictions if each.low and each.high]
+    predictions = [predict(values[:now], coverage) for now in moments]
+    sides = [_side(expected, values[now]) for expected, now in zip(predictions, moments, strict=True)]
+    told = [number for number in range(len(sides)) if not _is_change(sides[:number])]
+    bounds = [(each.low, each.high) for each in predictions if each.low and each.high]
     return BackTest(
-        count=len(bounds),
-        held=sum(low * (1 - 1e-9) <= truth <= high * (1 + 1e-9) for low, truth, high in bounds),
-        width=statistics.median(high / low for low, _, high in bounds),
+        count=len(told),
+        held=sum(sides[number] == 0 for number in told),
+        unknown=len(sides) - len(told),
+        width=statistics.median(high / low for low, high in bounds),
         errors={
             name: statistics.median(abs(rule(values[:now]) / values[now] - 1) for now in moments)
             for name, rule in RULES.items()

@@ -159,7 +159,7 @@ def remove_profile(store: Store, name: str) -> None:
         store.discard_run(record.run_id)
 
 
-def load_profile(store: Store, profile: Profile, path: str, last: int) -> list[PastMeasurement]:
+def load_profile(store: Store, profile: Profile, path: str, last: int | None = None) -> list[PastMeasurement]:
     """Returns the newest measurements of a path under a profile, oldest first.
 
     They are those under its name, and those under no name that measured the same before the profile was made.
@@ -169,7 +169,7 @@ def load_profile(store: Store, profile: Profile, path: str, last: int) -> list[P
     pinned = influences({**asdict(profile.settings.spec), **profile.settings.left_out})
     pasts = [PastMeasurement.of(run) for run in [*earlier, *named]]
     fitting = [past for past in pasts if past.profile or influences(past.configuration) == pinned]
-    return sorted(fitting, key=lambda past: past.at)[-last:]
+    return sorted(fitting, key=lambda past: past.at)[-(last or len(fitting)) :]
 
 
 def adopt(store: Store, host: str | None) -> list[Profile]:

@@ -13,7 +13,7 @@ import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from results.records import (
 )
 from results.store.location import StoreLocation
 from results.store.ownership import make_folder
+from results.store.run_lock import LOCK_NAME
 
 if TYPE_CHECKING:
     from results.store.store import Store
@@ -80,14 +81,15 @@ class Recording:
         command: Sequence[str] | None = None,
         profile: str = "",
     ) -> None:
-        from results.store.store import Store  # slow to load, and a measurement that is not stored needs none of it
+        from results.store.run_store import RunStore, recover  # slow to load, and a measurement may not be stored
 
         folder = StoreLocation.of(location).folder
         if folder == default_folder():  # nobody else may read it: it tells whom the user visits
             with contextlib.suppress(OSError):  # `Store.open` says why it cannot be used
                 make_folder(folder)
                 folder.chmod(0o700)
-        self._store = Store.open(location)
+        self._store = RunStore.open(location)
+        recover(StoreLocation.of(location))
         self._target, self._spec, self._environment = target, spec, environment or {}
         self._command = sys.orig_argv if command is None else command
         self._profile = profile
@@ -95,7 +97,11 @@ class Recording:
         self.run_id = ""
 
     def begin(self, started_at: str) -> None:
-        """Begins the run, at a time in ISO 8601."""
+        """Begins the run, at a time in ISO 8601, and reserves space for it: nothing that is measured then is lost.
+
+        Raises:
+            StoreFailed: the disk is full.
+        """
         plan = {
             "host": self._target.name,
             "target": str(self._target),
@@ -105,6 +111,14 @@ class Recording:
         }
         started = datetime.fromisoformat(started_at).astimezone()
         self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, self._command, started)
+        if not self._store.has_reserve(self.run_id):
+            self.abort(RunStatus.FAILED)
+            from results.store.backend import StoreFailed
+
+            raise StoreFailed(
+                f"the disk is full: {self._store.folder} has no room for a measurement",
+                "free some space, name another folder (--results DIR), or measure without storing it (--forget)",
+            )
 
     def add(self, iteration: IterationResult) -> None:
         """Stores an iteration that has ended."""
@@ -132,12 +146,26 @@ class Recording:
             facts["route"] = _HOP_SEPARATOR.join(hop.address or "*" for hop in result.route.hops)
         if result.path_mtu:
             facts["path_mtu"] = result.path_mtu
-        self._store.finish_run(self.run_id, RunStatus.DONE, facts)
+        self._end(RunStatus.DONE, facts)
 
-    def abort(self, status: RunStatus) -> None:
-        """Ends the run, if it has begun, as failed or interrupted; the iterations stay."""
-        if self.run_id:
-            self._store.finish_run(self.run_id, status)
+    def abort(self, status: RunStatus, reason: str = "") -> None:
+        """Ends the run, if it has begun, as failed or interrupted; the iterations stay.
+
+        Without any it is forgotten, but that the measurement of a profile failed is a part of its history.
+        """
+        if reason and self._profile and not self.run_id:
+            self.begin(datetime.now(UTC).isoformat())
+        if self.run_id and not self._added and not (reason and self._profile):
+            self._store.discard_run(self.run_id)
+        elif self.run_id:
+            self._end(status, {"error": reason} if reason else {})
+
+    def _end(self, status: RunStatus, facts: Mapping[str, Any]) -> None:
+        self._store.finish_run(self.run_id, status, facts)
+        folder = self._store.folder / self.run_id
+        with contextlib.suppress(OSError):  # it has files of somebody else's
+            (folder / LOCK_NAME).unlink()
+            folder.rmdir()
 
 
 def load_result(store: Store, run: str) -> PreflightResult | None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from flightpath.errors import FlightpathError
+from probes.preflight.history.past import load
+from probes.preflight.history.recording import Recording, load_result
 from results.exchange.export import export_runs, import_runs
 from results.exchange.files import write_export
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunStatus, Series, Verdict
@@ -17,6 +19,8 @@ from results.store.run_store import RunStore
 from results.store.spool import SPOOL_NAME
 from results.store.store import Store
 from tests.support.database_server import database_server
+from tests.support.preflight_made_up import HOST, day, store_result
+from tests.support.preflight_made_up import measurement as preflight
 from tests.support.rings import nightly
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -36,6 +40,14 @@ def small_disk(mib: int) -> Path:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(folder)], check=True)
     (folder / "ballast").write_bytes(b"\xff" * 2**21)
     return folder
+
+
+def fill_up(folder: Path) -> Path:
+    ballast = folder / "more"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(b"\xff" * 4096):
+            pass
+    return ballast
 
 
 @contextlib.contextmanager
@@ -103,11 +115,29 @@ def test_that_the_disk_is_full_is_said_in_words(create):
     """SQLite calls it a disk I/O error where it finds no room for its shared memory."""
     folder = small_disk(4)
     Store.open(folder / "runs").begin_run("s", {}, {}, "x")
-    with contextlib.suppress(OSError), (folder / "more").open("wb", buffering=0) as file:
-        while file.write(b"\xff" * 4096):
-            pass
+    fill_up(folder)
     with pytest.raises(FlightpathError, match=r"disk is full(.|\n)*free some space"):
         Store.open(folder / "runs", create=create).begin_run("s", {}, {}, "x")
+
+
+@pytest.mark.in_sandbox
+def test_a_preflight_on_a_full_disk_is_not_begun_and_one_that_goes_on_loses_nothing():
+    folder = small_disk(16)
+    whole = preflight([9e8, 8e8])
+    recording = Recording(folder / "runs", whole.target, whole.spec)
+    recording.begin(whole.started_at)
+    ballast = fill_up(folder)
+    recording.add(whole.iterations[0])
+    with pytest.raises(FlightpathError, match="what was measured waits in"):
+        recording.finish(whole)
+    with pytest.raises(FlightpathError, match=r"disk is full(.|\n)*free some space"):
+        Recording(folder / "runs", whole.target, whole.spec).begin(whole.started_at)
+    ballast.unlink()
+    store_result(preflight([7e8], at=day(1)), folder / "runs")
+    store = Store.open(folder / "runs", create=False)
+    assert load_result(store, recording.run_id) == whole
+    assert [past.goodputs_bps for past in load(store, HOST)] == [(9e8, 8e8), (7e8,)]
+    assert [past.has_ended for past in load(store, HOST)] == [True, True]
 
 
 @pytest.mark.in_sandbox
@@ -115,10 +145,7 @@ def test_a_running_experiment_goes_on_when_the_disk_is_full():
     folder = small_disk(12)
     store = RunStore.open(folder / "runs")
     run_id = store.begin_run("s", {}, {}, "x")
-    ballast = folder / "more"
-    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while file.write(b"\xff" * 4096):
-            pass
+    fill_up(folder)
     for number in range(20):
         store.record(run_id, result(number), number)
     assert any((folder / "runs" / run_id / SPOOL_NAME).read_bytes()[:8]), "the disk was never full"
