@@ -1,18 +1,29 @@
 """The health of a path after each of its measurements, and when somebody should be told."""
 
-from collections.abc import Sequence
+import math
+import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from flightpath.units import format_rate
 from probes.preflight.history.past import PastMeasurement, comparable
-from probes.preflight.history.regression_check import MINIMUM, Judgement, Standing, judge
+from probes.preflight.history.regression_check import MINIMUM, NEGLIGIBLE, WINDOW, Judgement, Standing, judge
+from results.statistics.robust import mad_scale
 
 _SAME_TIME = timedelta(minutes=90)
 """Largest distance of times of day that count as the same."""
 
 _DAY = timedelta(days=1)
+_REACH, _SMALL_SAMPLE = 3.0, 7.0
+"""Distance from the median, in spreads, of what is worse: few good measurements are so, and hardly two in a row."""
+
+_LEARNT = 28
+"""Number of measurements in a row that were worse, after which they are the usual."""
+
+_Rated = tuple[datetime, float]
+"""Time and logarithm of a goodput."""
 
 
 class Health(StrEnum):
@@ -57,39 +68,59 @@ def judged(pasts: Sequence[PastMeasurement]) -> Judgement | None:
 
 
 def condition(path: str, pasts: Sequence[PastMeasurement]) -> Condition:
-    """Returns the condition of a path with these measurements, oldest first.
+    """Returns the condition of a path after its newest measurement; see `conditions`."""
+    return next(reversed(list(conditions(path, pasts))), Condition(path, Health.UNKNOWN, "it was never measured"))
 
-    A measurement is `worse` if it is below what the path used to give, and below what it used to give at this time of
-    day, where enough is known of that: a path that is busy every morning is not worse in the morning. Interrupted
-    measurements say nothing.
+
+def conditions(path: str, pasts: Sequence[PastMeasurement]) -> Iterator[Condition]:
+    """Yields the condition of a path after each measurement, oldest first.
+
+    A measurement is `worse` if it is below the median of those before it by more than three times their spread
+    (1.4826 times their median absolute deviation, and a factor that makes up for how uncertain the spread of a few is).
+    They are those of the same time of day, if there are enough: a path that is busy every morning is not worse in the
+    morning. Several in a row that were worse do not count among them, until there are `_LEARNT`: then they are what the
+    path usually gives. Interrupted measurements say nothing.
     """
     told = [past for past in pasts if past.goodputs_bps or past.has_ended]
-    if not told:
-        return Condition(path, Health.UNKNOWN, "it was never measured")
-    health, reason, usual_bps = _one(told)
-    confirmed = health.is_bad and len(told) > 1 and _one(told[:-1])[0].is_bad
-    return Condition(path, health, reason, confirmed, told[-1], usual_bps)
+    usual, bad, health = list[_Rated](), list[_Rated](), Health.UNKNOWN
+    for past in told:
+        before = health
+        health, reason, usual_bps = _assess(past, usual)
+        yield Condition(path, health, reason, health.is_bad and before.is_bad, past, usual_bps)
+        if not (past.measures_path and past.goodput_bps and past.conditions == told[-1].conditions):
+            continue
+        bad.append((past.at, math.log(past.goodput_bps)))
+        if health is not Health.WORSE:
+            usual += bad if len(bad) <= 2 else bad[-1:]
+            bad = []
+        elif len(bad) == _LEARNT:
+            usual, bad = bad, []
 
 
-def _one(pasts: Sequence[PastMeasurement]) -> tuple[Health, str, float | None]:
-    """Returns what the newest measurement says, the reason, and the usual goodput."""
-    newest = pasts[-1]
-    if not newest.goodputs_bps:
-        return Health.FAILED, "; ".join(newest.reasons) or "the measurement failed", None
-    judgement = judged(pasts)
-    if judgement is None:
-        return Health.UNTRUSTWORTHY, "; ".join(newest.reasons) or "it did not measure the path", None
-    if judgement.standing is Standing.BELOW:
-        same_time = [past for past in pasts[:-1] if _is_same_time(past, newest)]
-        at_this_time = judged([*same_time, newest])
-        if at_this_time and at_this_time.standing not in (Standing.BELOW, Standing.UNKNOWN):
-            return Health.HEALTHY, f"{judgement_text(at_this_time)} at this time of day", at_this_time.usual_bps
-    kinds = {Standing.BELOW: Health.WORSE, Standing.UNKNOWN: Health.UNKNOWN}
-    return kinds.get(judgement.standing, Health.HEALTHY), judgement_text(judgement), judgement.usual_bps
+def _assess(past: PastMeasurement, usual: Sequence[_Rated]) -> tuple[Health, str, float | None]:
+    """Returns what a measurement says, the reason, and the usual goodput."""
+    if not past.goodputs_bps:
+        return Health.FAILED, "; ".join(past.reasons) or "the measurement failed", None
+    if not past.measures_path or past.goodput_bps is None:
+        return Health.UNTRUSTWORTHY, "; ".join(past.reasons) or "it did not measure the path", None
+    same_time = [log for at, log in usual if _is_same_time(at, past.at)][-WINDOW:]
+    at_this_time = len(same_time) >= MINIMUM
+    logs = same_time if at_this_time else [log for _, log in usual][-WINDOW:]
+    if len(logs) < MINIMUM:
+        return Health.UNKNOWN, f"too few measurements to judge: {len(logs)} of {MINIMUM} comparable ones", None
+    middle = statistics.median(logs)
+    reach = max(_REACH * (1 + _SMALL_SAMPLE / len(logs)) * mad_scale(logs), -math.log(1 - NEGLIGIBLE))
+    usual_bps, least_bps = math.exp(middle), math.exp(middle - reach)
+    when = " at this time of day" if at_this_time else ""
+    reason = (
+        f"{format_rate(past.goodput_bps)}, {past.goodput_bps / usual_bps - 1:+.0%} against the usual "
+        f"{format_rate(usual_bps)}{when}; {format_rate(least_bps)} would be unremarkable"
+    )
+    return Health.WORSE if past.goodput_bps < least_bps else Health.HEALTHY, reason, usual_bps
 
 
-def _is_same_time(past: PastMeasurement, newest: PastMeasurement) -> bool:
-    distance = abs(past.at - newest.at) % _DAY
+def _is_same_time(one: datetime, other: datetime) -> bool:
+    distance = abs(one - other) % _DAY
     return min(distance, _DAY - distance) <= _SAME_TIME
 
 

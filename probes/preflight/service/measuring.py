@@ -15,7 +15,7 @@ from typing import Any
 from flightpath.commands import how_ended
 from flightpath.errors import UntrustworthyResult
 from flightpath.terminal import visible
-from probes.preflight.history.health import Condition, Health, condition
+from probes.preflight.history.health import Condition, Health, conditions
 from probes.preflight.history.profiles import Profile, load_profile
 from probes.preflight.history.recording import SCENARIO
 from results.store.query import RunQuery
@@ -90,9 +90,13 @@ class Report:
     @classmethod
     def of(cls, store: Store, profile: Profile) -> "Report":
         """Returns the report on the newest measurement of each path."""
-        pasts = {path: load_profile(store, profile, path, _JUDGED) for path in profile.paths}
-        before = [condition(path, each[:-1]) for path, each in pasts.items()]
-        return cls(profile, [condition(path, each) for path, each in pasts.items()], before)
+        now, before = [], []
+        for path in profile.paths:
+            unknown = Condition(path, Health.UNKNOWN, "it was never measured")
+            *_, last, newest = unknown, unknown, *conditions(path, load_profile(store, profile, path, _JUDGED))
+            now.append(newest)
+            before.append(last)
+        return cls(profile, now, before)
 
     @property
     def worst(self) -> Condition:
