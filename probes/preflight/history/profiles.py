@@ -184,7 +184,7 @@ def adopt(store: Store, host: str | None) -> list[Profile]:
         if isinstance(configuration, Mapping) and not any(_covers(each, plan, path) for each in known):
             end = "" if "/" in path else path
             kinds.setdefault((str(plan.get("profile", "")), end, influences(configuration)), []).append(plan)
-    taken, made = {each.name for each in known}, []
+    taken, made = {each.name for each in known}, list[Profile]()
     for (profile, end, _settings), plans in kinds.items():
         configuration = dict(plans[-1]["configuration"])
         settings = repetition("", configuration)
@@ -193,9 +193,9 @@ def adopt(store: Store, host: str | None) -> list[Profile]:
         name = next(each for each in _names(profile, end or "matrix", configuration) if each not in taken)
         taken.add(name)
         pairs = [str(plan["host"]).split("/", 1) for plan in plans] if not end else []
-        sites = [tuple(dict.fromkeys(site)) for site in zip(*pairs, strict=True)] or [(), ()]
+        sources, targets = (list(dict.fromkeys(pair[side] for pair in pairs)) for side in (0, 1))
         spec = replace(settings.spec, **settings.left_out)
-        made.append(add_profile(store, name, spec, host=end, sources=sites[0], targets=sites[1]))
+        made.append(add_profile(store, name, spec, host=end, sources=sources, targets=targets))
     return made
 
 

@@ -90,7 +90,7 @@ class Report:
     @classmethod
     def of(cls, store: Store, profile: Profile) -> "Report":
         """Returns the report on the newest measurement of each path."""
-        now, before = [], []
+        now, before = list[Condition](), list[Condition]()
         for path in profile.paths:
             unknown = Condition(path, Health.UNKNOWN, "it was never measured")
             *_, last, newest = unknown, unknown, *conditions(path, load_profile(store, profile, path, _JUDGED))
