@@ -200,7 +200,7 @@ def test_an_alert_begins_with_the_second_bad_measurement_and_ends_with_a_good_on
     assert (first.health, first.is_alert) == (Health.WORSE, False)
     second = measured(500e6, 13)
     assert (second.health, second.is_alert) == (Health.WORSE, True)
-    assert second.reason.startswith("500 Mbit/s, -44% against the usual 9")
+    assert second.reason.startswith("500 Mbit/s, -45% against the usual 9")
     expected_before = True
     third = measured(900e6, 14)
     assert (third.health, third.is_alert) == (Health.HEALTHY, False)
