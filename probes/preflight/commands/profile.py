@@ -89,10 +89,10 @@ def _add(store: Store, options: Namespace) -> Profile:
         settings = repetition(past.run_id, past.configuration)
         if settings is None:
             raise UsageError(f"{past.run_id} was measured by another version", "name the settings instead")
-        sources, _, target = past.host.rpartition("/")
+        source, _, target = past.host.rpartition("/")
         spec = replace(settings.spec, **settings.left_out)
-        if sources:
-            return add_profile(store, options.name, spec, sources=[sources], targets=[target])
+        if source:
+            return add_profile(store, options.name, spec, sources=[source], targets=[target])
         return add_profile(store, options.name, spec, host=past.host)
     if options.sources:
         direction = Direction.DOWNLOAD if options.download else Direction.UPLOAD

@@ -7,6 +7,7 @@ rights of the user who repeats it.
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from flightpath.errors import UsageError
 from probes.preflight.history.past import describe, host_name
@@ -27,7 +28,7 @@ class Repetition:
 
     run_id: str
     spec: TransferSpec
-    left_out: Mapping[str, str]
+    left_out: Mapping[str, Any]
 
     def announcement(self, named: Collection[str]) -> str:
         """Returns a line for the user, who has named files or folders for some settings."""
