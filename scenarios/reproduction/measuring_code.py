@@ -23,7 +23,8 @@ _LOADED = {"probes.preflight.__main__": "probes.preflight.measure.measurement"}
 """What a program loads by a name that it puts together; in a host preflight only measures."""
 
 _LEFT_OUT = (
-    *("scenarios.command", "scenarios.reproduction", "flightpath.cli", "probes.preflight.commands"),
+    *("scenarios.command", "scenarios.reproduction", "flightpath.cli", "flightpath.completion"),
+    "probes.preflight.commands",
     *("experiments.claims", "experiments.judging"),
     *("experiments.captures", "experiments.recordings", "topologies.capture"),
 )

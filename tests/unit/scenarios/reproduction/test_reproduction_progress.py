@@ -96,7 +96,7 @@ AFFECTED = {
     "experiments/judging.py scenarios/multipath/quadpath_claims.py scenarios/web_load/figures.py": (),
     "scenarios/mptcp_load.py scenarios/steering/__init__.py": (),
     "scenarios/command/runner.py execution/cluster/task.py execution/replay/prompt.py native/recorder/ring.c": (),
-    "probes/preflight/commands/measure.py topologies/capture/recorder.py congestion/README.md": (),
+    "probes/preflight/commands/measure.py flightpath/completion.py topologies/capture/recorder.py congestion/README.md": (),
     "experiments/plan.py native/relay/relay.c execution/uml/kernel.patch controllers/app.py": (DTN, MULTIPATH),
     "scenarios/dtn_mss.py scenarios/dtn/transfer.py probes/preflight/transfer/stream.py": (DTN,),
     "scenarios/multipath/transfers.py native/tunnel/uplink.c topologies/testbed/tunnel.py": (MULTIPATH,),
