@@ -85,6 +85,7 @@ def test_words_of_a_unit_reach_the_program_as_they_are():
     (line,) = re.findall("^ExecStart=(.*)$", service, re.MULTILINE)
     words = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
     assert [re.sub(r"\\(.)", r"\1", word).replace("%%", "%").replace("$$", "$") for word in words] == COMMAND
+    assert "$$FLIGHTPATH_REASON" in line and "100%%" in line, "systemd expands neither"
     assert "User=" not in service and "network-online" not in service, "a user's manager has neither"
     system = Installation("nightly", SIX_HOURS, COMMAND, "me").units()["flightpath-preflight-nightly.service"]
     assert "\nUser=me\n" in system and "After=network-online.target" in system
