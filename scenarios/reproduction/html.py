@@ -12,7 +12,7 @@ from scenarios.reproduction.markdown import INTRODUCTION, TITLE
 
 def render_html(page: Page) -> str:
     """Renders the page with its figures embedded."""
-    script, jinja = templating.asset("tables.js"), templating.environment()
+    script, jinja = templating.script(), templating.environment()
     jinja.filters["coded"] = _coded
     drawn = [path for paper in page.papers for figure in paper.figures for path in figure.drawn]
     figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(drawn)}
@@ -22,7 +22,7 @@ def render_html(page: Page) -> str:
             title=TITLE,
             introduction=INTRODUCTION,
             figures=figures,
-            stylesheet=templating.asset("page.css"),
+            stylesheet=templating.stylesheet(),
             script=script,
             policy=templating.policy(f"\n{script}"),
         )

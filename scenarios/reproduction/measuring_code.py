@@ -30,8 +30,8 @@ _LEFT_OUT = (
 )
 """What plans, prints, judges (plans are compared, claims judged again), or runs only with `--capture` or `--record`."""
 
-_TUNNEL, _TUNNEL_FILES = "topologies.testbed.tunnel", "native/tunnel/"
-"""The tunnel, on which only experiments that import it depend."""
+_USERS = {"native/tunnel/": "topologies.testbed.tunnel", "services/quic/": "services.quic.implementation"}
+"""Folders of files, besides Python's, on which only experiments that import a module depend, and that module."""
 
 _FOLDERS_WITHOUT, _ENDS_WITHOUT = ("native/recorder/", "scenarios/reproduction/"), (".md", "claims.py", "figures.py")
 """Folders, and ends of files' names, on which no measurement of the record depends."""
@@ -66,7 +66,7 @@ def _measures(file: str, measuring: set[str]) -> bool:
         return False
     if file.endswith(".py"):
         return _module(PurePath(file)) in measuring
-    return _TUNNEL in measuring or not file.startswith(_TUNNEL_FILES)
+    return all(module in measuring for folder, module in _USERS.items() if file.startswith(folder))
 
 
 def _modules(scenario: str | None, project: Path) -> set[str]:

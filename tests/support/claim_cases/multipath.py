@@ -9,6 +9,7 @@ from scenarios.multipath.tengbe_claims import PLAIN as PLAIN_10GBE
 from scenarios.multipath.tengbe_claims import PLAIN_IPV6
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
+from scenarios.transport_league import MULTIPATH_QUICS, SUM_PERCENT, TransportLeague
 from scenarios.vegas_thresholds import FAST, ONE, SLOW, VegasThresholds
 from tests.support.claim_cases.case import Case, Point, Values, World, case, constant, grid, is_at, times
 
@@ -346,7 +347,25 @@ VEGAS = World(
     },
 )
 
+LEAGUE = World(
+    grid(TransportLeague.axes),
+    lambda point: {"share_of_sum": 97.0 if point["transport"] in ("mptcp", "mpquic noq") else 50.0, "goodput": 1e8},
+    {
+        "on two equal paths MPTCP and the best multipath QUIC get the sum": case(
+            _unequal("mpquic noq", "equal"),
+            constant(share_of_sum=40.0),
+            {"transport": MULTIPATH_QUICS, "paths": "equal"},
+            tie=constant(share_of_sum=SUM_PERCENT),
+            on_tie=UNDECIDED,
+        ),
+        "the order of two unequal paths does not matter to MPTCP and multipath QUIC": case(
+            _unequal("mptcp", "swapped"), times("goodput", 0.8), tie=constant(goodput=1e8), on_tie=YES
+        ),
+    },
+)
+
 WORLDS = {
+    "transport_league": LEAGUE,
     "multipath_10gbe": TENGBE,
     "multipath_10gbe modelled": TENGBE_MODEL,
     "congestion_quadpath": QUADPATH,
