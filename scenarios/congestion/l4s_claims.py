@@ -26,13 +26,11 @@ from experiments.judging import (
 )
 from results.records import CellResult
 from results.statistics.estimates import usable
+from topologies.links.spec import LinkSpec
 
 COEXISTING = "dctcp+cubic"
 ROUGHLY = 2.0
 """Largest ratio of rates that are roughly the same; the source names none."""
-
-_FRAME_BYTES = 1514
-"""Size of a full packet with its Ethernet header."""
 
 _FULL_PERCENT = 100 - ABOUT_PERCENT
 _COUPLED, _ONE_QUEUE = "dualpi2", "pie"
@@ -138,7 +136,8 @@ def _levels(metric: str, scale: float = 1) -> Members:
 
 def _of_bound(evidence: Evidence, point: Point) -> Found:
     """Returns the mean delay as a fraction of what the source allows at a rate."""
-    packet_ms = _FRAME_BYTES * 8 / (1e3 * float(str(point["rate_mbps"])))
+    link = LinkSpec(bandwidth_bps=1_000_000 * int(str(point["rate_mbps"])))
+    packet_ms = 1e3 * link.serialisation_s(link.frame_bytes)
     bound_ms = 2 * packet_ms if packet_ms > 1 else 1.0
     return level(evidence, "queue_delay_mean", scale=1 / bound_ms, **_at(point))
 

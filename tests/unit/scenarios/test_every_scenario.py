@@ -24,6 +24,7 @@ FIGURES = {
     "multipath_10gbe": "cpu_per_gbps fig5_iperf3 fig6_ftp fig7_8_course fig7_8_download fig9_cpu",
     "multipath_unequal": "retransmissions share_of_sum shares",
     "subflow_steering": "first_byte_equal goodput_equal shares_equal silence_black_hole_equal silence_cut_equal",
+    "transport_league": "goodput lost shares",
     "vegas_thresholds": "rtt_growth share_of_sum",
 }
 """All that cells of the full form have, with one kind of paths in `subflow_steering`."""
@@ -48,6 +49,7 @@ METRICS = {
     "rate_ratio": 1.0,
     "queue_delay_p99": 1.0,
     "rival_queue_delay_p99": 20.0,
+    "lost": 0.5,
     "silence_cut": 150.0,
     "silence_black_hole": 150.0,
     "first_byte": 150.0,

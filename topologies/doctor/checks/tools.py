@@ -8,7 +8,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from functools import partial
-from importlib import metadata
+from importlib import import_module, metadata
 
 import native
 from flightpath.commands import postgresql_programs, require
@@ -85,6 +85,14 @@ def _probe_jmeter() -> Finding:
         manifest = jar.read("META-INF/MANIFEST.MF").decode()
     version = re.search(r"^Implementation-Version: (\S+)", manifest, re.MULTILINE)
     return ok(version[1] if version else _NO_VERSION)
+
+
+@_tool_check("QUIC", costs="transport_league has no QUIC.", remedy="make quic")
+def _probe_quic() -> Finding:
+    known = import_module("services.quic.implementations").IMPLEMENTATIONS  # named as text: no network knows services
+    for implementation in known.values():
+        implementation.require()
+    return ok(", ".join(f"{each.name} {each.version}" for each in known.values()))
 
 
 def _probe_program(argv: Sequence[str], also: Sequence[str] = ()) -> Finding:

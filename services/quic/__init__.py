@@ -1,0 +1,1 @@
+"""QUIC: servers in hosts, and the implementations behind them, which `make quic` builds."""

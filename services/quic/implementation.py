@@ -1,0 +1,176 @@
+"""The contract of a QUIC implementation: how its program is made and called, and what it reports."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+
+_SOURCES = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Settings of a server.
+
+    Attributes:
+        folder: folder with `certificate.pem` and `key.pem`.
+        paths: maximum number of paths of a connection; 1 does without multipath.
+    """
+
+    address: str
+    port: int
+    folder: Path
+    congestion_control: str
+    paths: int
+
+    @property
+    def certificate(self) -> Path:
+        return self.folder / "certificate.pem"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "key.pem"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A transfer, as a client is asked for it.
+
+    Attributes:
+        addresses: the server's address on each path, in the order in which the paths are opened.
+    """
+
+    addresses: Sequence[str]
+    size_bytes: int
+    is_upload: bool
+    server: ServerSettings
+
+
+@dataclass(frozen=True)
+class Report:
+    """An implementation's own account of a transfer; packets are those of the sender.
+
+    Attributes:
+        seconds: from the client's first packet to the last byte.
+        rtt_ms: smoothed round trip of each of the sender's paths at the end.
+        algorithms: congestion controls that the sender's paths really had.
+        facts: everything that its programs reported.
+    """
+
+    bytes: int
+    seconds: float
+    sent_packets: int
+    lost_packets: int
+    rtt_ms: Sequence[float]
+    algorithms: Sequence[str]
+    facts: Mapping[str, Any]
+
+
+class Implementation(ABC):
+    """A QUIC implementation, and a program of ours that is its server and its client.
+
+        PROGRAM server ADDRESS:PORT CERTIFICATE KEY CONGESTION PATHS
+        PROGRAM download|upload BYTES CERTIFICATE CONGESTION ADDRESS:PORT...
+
+    A client prints one JSON object: `bytes`, `seconds`, `handshake_s`, and the `client`'s and the `server`'s accounts.
+    Each of these has `paths`, with `congestion_control` (the name of the object that controls the path), `rtt_ms`,
+    `sent_packets` and `lost_packets`.
+
+    Attributes:
+        version: pinned version.
+        multipath_draft: version of draft-ietf-quic-multipath that it speaks; empty without multipath.
+        sources: files of ours from which its program is made.
+        algorithms: what its program calls a congestion control, and what it reports of it, by the kernel's name.
+    """
+
+    name: str
+    version: str
+    multipath_draft = ""
+    sources: Sequence[str]
+    algorithms: ClassVar[Mapping[str, tuple[str, str]]]
+
+    @abstractmethod
+    def build(self, folder: Path) -> None:
+        """Makes its program in a new folder, which is moved to `home` afterwards."""
+
+    @abstractmethod
+    def program(self) -> list[str]:
+        """Returns the command of its program."""
+
+    def server_command(self, settings: ServerSettings) -> list[str]:
+        """Returns the command of a server; raises MissingCapability if its program is not built."""
+        algorithm, _ = self.algorithm(settings.congestion_control)
+        listen, files = _endpoint(settings.address, settings.port), (str(settings.certificate), str(settings.key))
+        return [*self._built_program(), "server", listen, *files, algorithm, str(settings.paths)]
+
+    def client_command(self, request: Request) -> list[str]:
+        """Returns the command of a client; raises MissingCapability if its program is not built."""
+        server, direction = request.server, "upload" if request.is_upload else "download"
+        algorithm, _ = self.algorithm(server.congestion_control)
+        endpoints = [_endpoint(address, server.port) for address in request.addresses]
+        words = [direction, str(request.size_bytes), str(server.certificate), algorithm, *endpoints]
+        return [*self._built_program(), *words]
+
+    def report(self, request: Request, stdout: str) -> Report:
+        """Reads what a client printed; raises ValueError or KeyError if that is something else."""
+        facts = json.loads(stdout)
+        sender = facts["client" if request.is_upload else "server"]["paths"]
+        return Report(
+            bytes=facts.pop("bytes"),
+            seconds=facts.pop("seconds"),
+            sent_packets=sum(path["sent_packets"] for path in sender),
+            lost_packets=sum(path["lost_packets"] for path in sender),
+            rtt_ms=[path["rtt_ms"] for path in sender],
+            algorithms=sorted({path["congestion_control"] for path in sender}),
+            facts=facts,
+        )
+
+    @property
+    def home(self) -> Path:
+        """Folder of its program, never in the checkout.
+
+        It is in the home folder whatever XDG_CACHE_HOME says: `HOME` is the only variable that guests get.
+        """
+        made_from = hashlib.sha256(b"".join(source(name).read_bytes() for name in self.sources))
+        folder = Path.home() / ".cache" / "flightpath" / "quic"
+        return folder / f"{self.name}-{self.version}-{made_from.hexdigest()[:12]}"
+
+    def require(self) -> None:
+        """Raises MissingCapability if its program is not built."""
+        if not self.home.exists():
+            raise MissingCapability(f"the QUIC implementation {self.name} {self.version} is not built", "make quic")
+
+    def algorithm(self, name: str) -> tuple[str, str]:
+        """Returns what its program calls a congestion control, and what it reports of it.
+
+        Raises:
+            UsageError: it has no such congestion control.
+        """
+        if name not in self.algorithms:
+            known = ", ".join(self.algorithms)
+            raise UsageError(f"{self.name} has no congestion control {name!r}", f"choose one of {known}")
+        return self.algorithms[name]
+
+    def require_algorithm(self, report: Report, name: str) -> None:
+        """Raises MeasurementFailed if the sender's paths had another congestion control than this one."""
+        _, reported = self.algorithm(name)
+        if others := set(report.algorithms) - {reported}:
+            raise MeasurementFailed(f"{self.name} used {', '.join(sorted(others))} instead of {name}")
+
+    def _built_program(self) -> list[str]:
+        self.require()
+        return self.program()
+
+
+def source(name: str) -> Path:
+    """Returns the path of one of our files."""
+    return _SOURCES / name
+
+
+def _endpoint(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

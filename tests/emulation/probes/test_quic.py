@@ -1,0 +1,62 @@
+"""QUIC and multipath QUIC between two hosts: every byte arrives, over the paths that it should take."""
+
+import pytest
+
+from flightpath.errors import MeasurementFailed, UsageError
+from probes.counters import links as link_counters
+from probes.transfers.quic import QuicTransfer
+from services.quic.implementations import IMPLEMENTATIONS
+from services.quic.server import QuicServer
+from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
+from topologies.multipath_pair import MultipathPair
+from topologies.sandbox.sandbox import TEMPORARY
+from topologies.testbed.testbed import Testbed
+
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox, pytest.mark.nightly]
+"""Not in `make test`, because it needs `make quic`. What is not built fails."""
+
+LINK = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005)
+SIZE = 5_000_000
+ADDRESSES = ("10.0.1.2", "10.0.2.2")
+
+
+def carried(testbed: Testbed) -> list[float]:
+    """The bytes so far on each path, towards the client."""
+    counters = link_counters.read_counters({str(number): link for number, link in enumerate(testbed.links)})
+    return [counters[f"{number}.b_to_a"] for number in range(len(testbed.links))]
+
+
+def test_each_path_carries_its_share_in_either_order():
+    with Testbed(MultipathPair(paths=2, links=LINK, mptcp=False)) as testbed:
+        client, server = testbed.net.hosts
+        noq, goodputs = IMPLEMENTATIONS["noq"], []
+        with QuicServer(server, TEMPORARY, noq, paths=2) as service:
+            for first, second in (ADDRESSES, ADDRESSES[::-1]):
+                before = carried(testbed)
+                found = QuicTransfer(service, SIZE, further_paths=(second,)).run(client, first)
+                moved = [after - earlier for after, earlier in zip(carried(testbed), before, strict=True)]
+                assert min(moved) > 0.35 * sum(moved) and SIZE < sum(moved) < 1.2 * SIZE
+                assert found.metadata["congestion_control"] == ["Cubic"]
+                assert found.metadata["multipath"] == noq.multipath_draft and found.metadata["server"]["multipath"]
+                goodputs.append(found.metrics["goodput"].value)
+        assert min(goodputs) > 1.2 * 20e6 * PAYLOAD_SHARE, "more than one path"
+        assert goodputs[0] == pytest.approx(goodputs[1], rel=0.1)
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_one_path_is_filled_in_both_directions_and_what_was_lost_is_counted(name):
+    with Testbed(MultipathPair(paths=2, links=LINK, mptcp=False)) as testbed:
+        client, server = testbed.net.hosts
+        with QuicServer(server, TEMPORARY, IMPLEMENTATIONS[name], congestion_control="reno") as service:
+            for upload in (False, True):
+                before = carried(testbed)
+                found = QuicTransfer(service, SIZE, upload=upload).run(client, server.address())
+                assert 0.6 * 20e6 * PAYLOAD_SHARE < found.metrics["goodput"].value < 1.01 * 20e6 * PAYLOAD_SHARE
+                assert carried(testbed)[1] - before[1] < 20_000, "the other path"
+                assert found.metadata["sent_packets"] > SIZE / 1500 and 0 <= found.metrics["lost"].value < 20
+                assert found.metadata["limit"] == "" and found.metadata["socket_drops"] == 0
+                assert found.metadata["udp"]["server" if upload else "client"]["InDatagrams"] > 100
+            with pytest.raises(UsageError, match="allows 1 paths"):
+                QuicTransfer(service, SIZE, further_paths=("10.0.2.2",))
+            with pytest.raises(MeasurementFailed, match=r"h1 to 10\.0\.1\.99"):
+                QuicTransfer(service, SIZE, limit_s=20).run(client, "10.0.1.99")
