@@ -33,7 +33,7 @@ FULL ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -94,6 +94,10 @@ uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-6
 virtual-if-possible: setup-real uml-packages
 	@$(PYTHON) -m execution uml-kernel || { [ $$? -eq 3 ] && echo "Experiments will use the real clock." >&2; }
 
+# Not part of `setup`, because noq needs a newer Rust than most distributions have. Kept in ~/.cache/flightpath, too.
+quic: environment ## install aioquic and build noq, for transport_league (Rust 1.88 or newer; minutes, once)
+	@$(PYTHON) -m services.quic
+
 virtual: setup ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
 	@$(PYTHON) -m execution.virtual $(VIRTUAL_OPTIONS) -- $(CMD)
 
@@ -114,7 +118,7 @@ test: setup ## the linter, unit tests, and each feature once with real packets (
 sanitized:
 	@$(MAKE) --silent -C native sanitize
 
-test-all: test docs vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
+test-all: test docs quic vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
 	@$(PYTHON) -m pytest -m "nightly and not alone" --numprocesses $(TEST_WORKERS) --times nightly
 	@$(PYTHON) -m pytest -m "nightly and alone" --times nightly-alone $(TESTS_ALONE)
 	@$(MAKE) --no-print-directory test-vm test-browser

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 from execution.uml import kernel
-from execution.uml.uml import UserModeLinux, keeps_current_folder
+from execution.uml.terminal import TerminalGuest
+from execution.uml.uml import UmlGuest, UserModeLinux, keeps_current_folder
 from flightpath.clock import Clock
 from flightpath.command_line import exit_code_of, sigterm_as_interrupt
 from flightpath.errors import UsageError
@@ -69,12 +70,10 @@ def _run(name: str, words: Sequence[str], prog: str) -> int:
     ends_by_itself = any(word.startswith("--test") for word in options.words)
     is_interactive = sys.stdin.isatty() and sys.stdout.isatty() and not ends_by_itself
     machine = UserModeLinux(
-        kernel.find(),
-        keeps_folder=keeps_current_folder("choose another folder"),
-        seed=options.seed,
-        interactive=is_interactive,
+        kernel.find(), keeps_folder=keeps_current_folder("choose another folder"), seed=options.seed
     )
-    return machine.run(python_module("flightpath.cli", name, *options.words), time_limit_s=math.inf)
+    guest = TerminalGuest if is_interactive else UmlGuest
+    return guest(machine, python_module("flightpath.cli", name, *options.words)).run(math.inf)
 
 
 def _values(clock: str, seed: str) -> tuple[Clock, int | None]:

@@ -16,7 +16,8 @@ from execution.cluster.key import DEFAULT_KEY, require_dask, scheduler_address
 from execution.guests import standard_input
 from execution.uml import kernel
 from execution.uml.inspection import STANDSTILL_S
-from execution.uml.uml import UserModeLinux, keeps_current_folder
+from execution.uml.terminal import TerminalGuest
+from execution.uml.uml import UmlGuest, UserModeLinux, keeps_current_folder
 from flightpath.clock import Clock
 from flightpath.command_line import check_jobs, run_command, sigterm_as_interrupt
 from flightpath.errors import UsageError
@@ -143,9 +144,9 @@ def _run(options: argparse.Namespace) -> int:
         seed=options.seed,
         jitter_ns=jitter_ns,
         clock_reading_ns=clock_reading_ns,
-        interactive=options.interactive,
     )
-    began_s, guest = time.monotonic(), machine.guest(options.command)
+    kind = TerminalGuest if options.interactive else UmlGuest
+    began_s, guest = time.monotonic(), kind(machine, options.command)
     code = guest.run(limit_s)
     if options.clock is Clock.VIRTUAL and not options.interactive:
         took_s = time.monotonic() - began_s

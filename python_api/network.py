@@ -183,9 +183,28 @@ class Network:
         Raises:
             UsageError: the network is on the real clock, which goes on by itself.
         """
-        if self._clock is Clock.REAL:
-            raise UsageError("step: the real clock does not stand still", 'use Network(…, clock="virtual")')
-        self._call("step", seconds=parse_duration(time, "step"))
+        self._require_virtual("step")
+        parse_duration(time, "step")
+        self._call("step", time=time)
+
+    def stop_at(self, when: str, *, limit: str = "60s") -> float:
+        """Lets the clock of a network in virtual time go on to a moment or an event, and stops it there.
+
+        Args:
+            when: a moment, as `3.2s` after the links were calibrated for the first program, or the next event:
+                `retransmission`, `subflow joined`, `link down`, `link up`, `queue h1-s1 > 90%` (`h1->s1` for one
+                direction). The clock stands still at most 0.1 ms after it, for a queue 1 ms.
+            limit: how long to wait for an event, in virtual time.
+
+        Returns:
+            Seconds after the links were calibrated.
+
+        Raises:
+            UsageError: there is no such event, the moment is over, or the network is on the real clock.
+            MeasurementFailed: the event has not happened within the limit.
+        """
+        self._require_virtual("stop_at")
+        return float(self._call("stop_at", when=when, limit=parse_duration(limit, "limit")))
 
     # --- measurements ---
 
@@ -254,6 +273,10 @@ class Network:
         return self._call("certificate")
 
     # --- internals ---
+
+    def _require_virtual(self, call: str) -> None:
+        if self._clock is Clock.REAL:
+            raise UsageError(f"{call}: the real clock does not stand still", 'use Network(…, clock="virtual")')
 
     def _require_host(self, host: str) -> None:
         if host not in self.hosts:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from services.sshd import Sshd
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.changes import DIRECTIONS
+from topologies.links.conditions import Stepper
 from topologies.links.emulated_link import EmulatedLink
 from topologies.testbed.testbed import Testbed
 
@@ -67,6 +67,7 @@ class ServedNetwork:
 
     def __init__(self, testbed: Testbed, folder: Path) -> None:
         self._testbed, self._folder = testbed, folder
+        self._clock: Stepper | None = None
         self._watch: fidelity.Watch | None = None
         self._programs: dict[int, _Program] = {}
         self._numbers = itertools.count(1)
@@ -124,10 +125,15 @@ class ServedNetwork:
             program.end()
             return self.wait(number, None)
 
-    def step(self, seconds: float) -> None:
+    def step(self, time: str) -> None:
         """Lets the programs go on for a time."""
-        self._watched()
-        time.sleep(seconds)
+        self._stepper().step(time)
+
+    def stop_at(self, when: str, limit: float) -> float:
+        """Lets the programs go on to a moment or an event; returns when that was, in seconds since the calibration."""
+        clock = self._stepper()
+        clock.until(when, limit)
+        return clock.now_s
 
     def ping(self, source: str, target: str, count: int, interval: float, port: int) -> Measurement:
         """Pings from one host to another."""
@@ -180,7 +186,13 @@ class ServedNetwork:
     def _watched(self) -> fidelity.Watch:
         if self._watch is None:
             self._watch = fidelity.Watch(self._testbed).__enter__()
+            self._clock = self._clock or Stepper(self._testbed.net)
         return self._watch
+
+    def _stepper(self) -> Stepper:
+        self._watched()
+        assert self._clock is not None, "it is made with the first watch"
+        return self._clock
 
     def _check(self) -> None:
         self._watched().check()

@@ -14,7 +14,7 @@ from execution.cluster import task
 from execution.cluster.connection import await_worker, connected
 from execution.cluster.sending import Sent, SentCell, keep, outcome_of, submit
 from execution.cluster.task import Outcome
-from execution.cluster.workers import Workers, turns
+from execution.cluster.workers import SENT_PER_PLACE, Workers, turns
 from execution.executor import Executor, Measured, PlannedCell, RunContext
 from execution.guest_executors import plan_check
 from execution.guest_side import check_plan, measure_cell
@@ -27,9 +27,6 @@ from results.records import CellResult, Verdict
 
 MAX_MACHINES = 3
 """Maximum number of machines to try for an unusable cell."""
-
-_SENT_PER_PLACE = 2
-"""Cells sent per place: a worker has its next cell already, and few are sent again when one ends."""
 
 _MAX_KILLED = 10
 
@@ -89,7 +86,7 @@ class ClusterExecutor(Executor):
 
     def _send(self, sent: Sent, plan: Plan, waiting: deque[SentCell]) -> None:
         """Sends as many cells as the workers take, and a few for them to go on with."""
-        room = _SENT_PER_PLACE * self.workers.places(plan) - len(sent.cells)
+        room = SENT_PER_PLACE * self.workers.places(plan) - len(sent.cells)
         cells = [waiting.popleft() for _ in range(min(room, len(waiting)))]
         alike: dict[tuple[int | None, frozenset[str]], list[SentCell]] = defaultdict(list)
         for cell in cells:

@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 
 from distributed import KilledWorker
@@ -13,9 +14,10 @@ from execution.cluster import turns
 from execution.cluster.about import difference, own_identity, this_machine
 from execution.cluster.connection import await_worker, connected
 from execution.cluster.task import DaskProgress
-from execution.cluster.workers import Workers
+from execution.cluster.workers import SENT_PER_PLACE, Workers
 from execution.guest_executors import UmlExecutor
 from execution.guests.calling import called
+from execution.guests.guest import POLL_S
 from execution.guests.process import ProcessGuest
 from execution.seeds import Outcome, SeededCommand, search
 from experiments.plan import Plan
@@ -24,11 +26,6 @@ from flightpath.errors import MeasurementFailed, MissingCapability
 
 _PLACE = Plan("", {}, executor=UmlExecutor.name, clock=Clock.VIRTUAL)
 """Which workers: those that measure cells in virtual time."""
-
-_SENT_PER_PLACE = 2
-"""Seeds sent per place: a worker has its next one already."""
-
-_POLL_S = 0.05
 
 
 class SeedRequest(BaseModel):
@@ -64,14 +61,13 @@ def search_on(address: str, key: Path, command: SeededCommand, seeds: range, kep
         workers = Workers()
         await_worker(client, address, workers, _PLACE)
         pool = client.get_executor(pure=False, **workers.where(_PLACE))
-        requests = (SeedRequest(command=command, seed=seed, folder=folder).model_dump_json() for seed in seeds)
+
+        def submit(seed: int) -> Future[Outcome]:
+            request = SeedRequest(command=command, seed=seed, folder=folder).model_dump_json()
+            return pool.submit(run_on_worker, request, own_identity())
+
         try:
-            return search(
-                seeds,
-                lambda _seed: pool.submit(run_on_worker, next(requests), own_identity()),
-                _SENT_PER_PLACE * workers.places(_PLACE),
-                kept,
-            )
+            return search(seeds, submit, SENT_PER_PLACE * workers.places(_PLACE), kept)
         except KilledWorker as error:
             raise MeasurementFailed(f"its workers ended again and again: {error}") from error
         finally:
@@ -91,7 +87,7 @@ def run_on_worker(request: str, expected: Mapping[str, str]) -> Outcome:
     with turns.turn(alone=False, check=check), called(ProcessGuest, run_seed, wanted) as call:
         while (outcome := call.answer()) is None:
             check()
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
     return outcome
 
 

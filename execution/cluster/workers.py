@@ -19,6 +19,9 @@ from flightpath.clock import Clock
 
 _LOOK_S, _NEAR_S = 1.0, 1.0
 
+SENT_PER_PLACE = 2
+"""Cells or seeds sent per place: a worker has its next one already, and few are sent again when one ends."""
+
 
 @dataclass
 class Workers:

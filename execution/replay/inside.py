@@ -8,11 +8,9 @@ it gives up at END.
 """
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from execution.guest_side import CellRequest
@@ -20,22 +18,17 @@ from execution.replay.stopped_cell import ROOT
 from experiments.plan import Plan
 from flightpath.command_line import exit_code_of
 from flightpath.commands import require, run
-from flightpath.errors import MeasurementFailed, UsageError
-from flightpath.suggestions import did_you_mean
-from flightpath.units import format_rate, parse_probability
-from probes.counters import tcp
+from flightpath.errors import MeasurementFailed
+from flightpath.units import format_rate
 from topologies.links import events, traffic_control
 from topologies.links.changes import DIRECTIONS, Direction, DryRunLink
+from topologies.links.conditions import counter, interfaces, is_state, seen
 from topologies.links.events import LinkEvent
 from topologies.links.netem import stages_between
 from topologies.links.netem_counters import NO_LOSS, Reading
 from topologies.links.spec import LinkSpec
-from topologies.links.traffic_control import HTB, Stages
+from topologies.links.traffic_control import Stages
 
-_EVENTS = ("retransmission", "subflow joined", "link down", "link up", "queue h1-s1 > 90%")
-_CARRIER = {"link down": "carrier_down_count", "link up": "carrier_up_count"}
-_QUEUE = re.compile(r"queue (?P<link>\S+) *> *(?P<share>\S+)")
-_INTERFACES = Path("/sys/class/net")
 _UP = 1  # IFF_UP of netdevice(7)
 
 
@@ -67,6 +60,11 @@ class _Link(NamedTuple):
         (a, _), (b, _) = self.ends
         return f"{a}->{b}" if way == "a_to_b" else f"{b}->{a}"
 
+    def queue_bytes(self, way: Direction) -> int:
+        """Returns the bound of a direction's queue, as it is now."""
+        spec: LinkSpec = getattr(self.now, way)
+        return spec.queue_bytes
+
 
 class _Replay:
     """The cell in whose copy this process runs."""
@@ -86,7 +84,7 @@ class _Replay:
         """Prints the queue and the losses of each direction of each link."""
         row = "{:14} {:11} {:>11} {:>16} {:>9} {:>7} {:>5}".format
         print(row("link", "one end", "rate", "queue (B)", "under way", "dropped", "lost"))
-        for link in self._seen():
+        for link in seen(self._links):
             reading = Reading.take(link.names, [stages.gate for stages in link.stages.values()])
             for way, stages in link.stages.items():
                 _, htb, _, netem = reading.parts(stages)
@@ -101,7 +99,7 @@ class _Replay:
         """Changes a link."""
         event = LinkEvent.parse(f"0 {change}")
         link, ways, before = self._change(event)
-        self._seen(link)
+        seen([link])
         if event.carrier is not None:
             state = "up" if event.carrier else "down"
             run(["ip", "-batch", "-"], stdin="\n".join(f"link set dev {name} {state}" for name in link.names))
@@ -126,21 +124,10 @@ class _Replay:
         number, ways = events.find(name, [link.ends for link in self._links])
         return self._links[number], ways
 
-    def _seen(self, *links: _Link) -> Sequence[_Link]:
-        """Returns those of some links, by default of all, that have interfaces between their ends.
-
-        Raises:
-            UsageError: none has.
-        """
-        seen = [link for link in links or self._links if (_INTERFACES / link.names[0]).exists()]
-        if not seen:
-            raise UsageError("links of the relay, and those without limits, can be neither looked into nor changed")
-        return seen
-
     def read(self, event: str) -> None:
         """Prints the counter of an event, above which it has happened."""
         count = self._counter(event)()
-        print(0 if event.startswith("queue") else count)
+        print(0 if is_state(event) else count)
 
     def find(self, event: str, began: str, period_ns: str, end_ns: str) -> None:
         """Waits for an event, and prints when it was there."""
@@ -159,28 +146,8 @@ class _Replay:
         print("yes" if self._counter(event)() > int(began) else "no")
 
     def _counter(self, event: str) -> Callable[[], int]:
-        """Returns a function that counts an event, all over the network.
-
-        Raises:
-            UsageError: there is no such event.
-        """
-        hosts = [process for name, process in self._nodes.items() if name != ROOT]
-        match event.removeprefix("first ").removeprefix("next "):
-            case "retransmission":
-                return lambda: sum(_value(process, "Tcp.RetransSegs") for process in hosts)
-            case "subflow joined":
-                return lambda: sum(_value(process, "MPTcpExt.MPJoinAckRx") for process in hosts)
-            case "link down" | "link up" as kind:
-                # A number of those that are down would miss that one comes back when another one is cut.
-                files = [_INTERFACES / link.names[0] / _CARRIER[kind] for link in self._seen()]
-                return lambda: sum(int(file.read_text(encoding="ascii")) for file in files)
-        if (queue := _QUEUE.fullmatch(event)) is None:
-            raise UsageError(f"there is no event {event!r}", did_you_mean(event, _EVENTS))
-        link, ways = self._find(queue["link"])
-        self._seen(link)
-        share = parse_probability(queue["share"], "queue")
-        parts = [(link.stages[way].rate, share * getattr(link.now, way).queue_bytes) for way in ways]
-        return lambda: sum(_backlog(name) > limit for name, limit in parts)
+        hosts = [int(process) for name, process in self._nodes.items() if name != ROOT]
+        return counter(event, hosts, self._links)
 
 
 def _link(info: Mapping[str, Any]) -> _Link:
@@ -195,18 +162,8 @@ def _time(event: LinkEvent) -> float:
     return event.at_s
 
 
-def _value(process: str, counter: str) -> int:
-    group, _, _ = counter.partition(".")
-    return tcp.of_process(int(process), [group]).get(counter, 0)
-
-
 def _is_up(interface: str) -> bool:
-    return bool(int((_INTERFACES / interface / "flags").read_text(encoding="ascii"), 16) & _UP)
-
-
-def _backlog(interface: str) -> int:
-    qdiscs = json.loads(run([require("tc"), "-s", "-j", "qdisc", "show", "dev", interface]))
-    return next(int(qdisc["backlog"]) for qdisc in qdiscs if qdisc["handle"] == HTB)
+    return bool(int((interfaces() / interface / "flags").read_text(encoding="ascii"), 16) & _UP)
 
 
 def main(words: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 import cmd
 import json
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -17,10 +16,12 @@ from flightpath.overrides import override
 from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
 from results.records import CellResult
+from topologies.links.conditions import is_moment
 
 _INSIDE = inside.__name__
 _COARSE_NS, _FINE_NS = 1_000_000, 10_000
-_MAX_MISSES = 100
+_MAX_MISSES, _MAX_EVENTS = 100, 1000
+_CARRIED = "sed -n 's/^ *nl//p' /proc/net/dev"
 _NEVER_NS = 2**63 - 1
 _HELP = """\
 look, unnoticed by the cell (in a copy of the kernel):
@@ -30,6 +31,7 @@ look, unnoticed by the cell (in a copy of the kernel):
   hosts               the names of hosts and switches
 go on:
   step 1ms            go on for so long
+  step packet         go on until a packet moves on a link, or in it
   until 3.5s          go on to a moment, counted from the start of load
   until EVENT         retransmission; subflow joined; link down; link up;
                       queue s1-s2 > 90%
@@ -58,7 +60,7 @@ class Prompt(cmd.Cmd):
 
     def start(self, when: str) -> None:
         """Goes on to a moment, or to the start of the load and from there to an event."""
-        if not re.match(r"[-0-9]", when):
+        if not is_moment(when):
             self._go_until(self._load_began_ns)
         self.do_until(when)
 
@@ -134,12 +136,14 @@ class Prompt(cmd.Cmd):
         print(self._inside("links"), end="")
 
     def do_step(self, text: str) -> bool:
-        """Goes on for a time."""
+        """Goes on for a time, or to a packet."""
+        if text == "packet":
+            return self._step_packet()
         return self._go_until(self._cell.now_ns + round(parse_duration(text, "step") * 1e9))
 
     def do_until(self, text: str) -> bool:
         """Goes on to a moment or an event."""
-        if not re.match(r"[-0-9]", text):
+        if not is_moment(text):
             return self._go_until_event(text)
         time_ns = self._load_began_ns + round(parse_duration(text, "until") * 1e9)
         if time_ns < self._cell.now_ns:
@@ -168,11 +172,29 @@ class Prompt(cmd.Cmd):
     def _now(self) -> str:
         return f"{self._now_s():.9f} s"
 
+    def _step_packet(self) -> bool:
+        """Goes from one event of the kernel to the next, until one of them has moved a packet."""
+        before = self._carried()
+        for _ in range(_MAX_EVENTS):
+            if not self._cell.go_until(self._cell.next_ns()):
+                return self._end()
+            if self._carried() != before:
+                self._say_where()
+                return False
+        raise FlightpathError(f"no packet has moved in {_MAX_EVENTS} events; it is now {self._now()}")
+
+    def _carried(self) -> str:
+        """Returns the counters of packets of all interfaces between links' ends."""
+        return self._cell.look(ROOT, _CARRIED).output
+
+    def _end(self) -> bool:
+        print("the cell ended before that moment", file=sys.stderr)
+        return self.do_continue("")
+
     def _go_until(self, time_ns: int) -> bool:
         """Goes on to a time, and says where it is; returns whether the cell has ended."""
         if not self._cell.go_until(time_ns):
-            print("the cell ended before that moment", file=sys.stderr)
-            return self.do_continue("")
+            return self._end()
         self._say_where()
         return False
 

@@ -77,6 +77,10 @@ class StoppedCell:
                 return False
         return True
 
+    def next_ns(self) -> int:
+        """Returns the time just after the kernel's next event, of any kind: until then nothing happens."""
+        return max(self.now_ns, self._running.clock.wanted_ns) + 1
+
     def stop(self) -> bool:
         """Stops the clock where it is, after `go_until` or `result` was interrupted; returns False if it has ended."""
         self.forget_look()

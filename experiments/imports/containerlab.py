@@ -21,13 +21,13 @@ def read(content: Mapping[str, Any]) -> Imported:
         UsageError: it is none, or has nothing that can be imported.
     """
     topology = content["topology"]
-    nodes: Mapping[str, Any] = topology.get("nodes") or {}
+    nodes = {name: given or {} for name, given in (topology.get("nodes") or {}).items()}
     if not nodes:
         raise UsageError("the topology has no nodes")
     network = Imported("containerlab's topology file")
     others: dict[str, list[str]] = {}
     for name, given in nodes.items():
-        kind = _kind(given or {}, topology)
+        kind = _kind(given, topology)
         if kind in _NO_NODES:
             network.notes.append(f"left out: {name}, which is of the kind {kind}, and its links")
             continue
@@ -36,13 +36,13 @@ def read(content: Mapping[str, Any]) -> Imported:
             network.notes.append(
                 f"{name}: the kind {kind} is not supported, so it is a Linux router with shortest paths"
             )
-        for key in given or {}:
+        for key in given:
             if key not in _SET_BY_LINKS:
                 others.setdefault(key, []).append(name)
     for link in topology.get("links") or ():
         _add(network, link)
     for name, given in nodes.items():
-        if network.kinds.get(name) == ROUTER and _kind(given or {}, topology) in _LINUX and network.degree(name) < 2:
+        if network.kinds.get(name) == ROUTER and _kind(given, topology) in _LINUX and network.degree(name) < 2:
             network.kinds[name] = HOST
     for key, of in others.items():
         network.leave_out(key, of)

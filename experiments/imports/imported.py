@@ -4,10 +4,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from flightpath.errors import UsageError
-from topologies.links.spec import LinkSpec, set_fields
+from topologies.links.spec import FIELDS, LinkSpec
 
 HOST, ROUTER, SWITCH = "host", "router", "switch"
 _KINDS = {HOST: "hosts", ROUTER: "routers", SWITCH: "switches"}
@@ -115,13 +114,8 @@ def _lines(network: Imported, names: Mapping[str, str], hosts: Sequence[str], qu
 
 def words(spec: LinkSpec) -> list[str]:
     """Returns a link's specification as the words of an experiment file: `["bandwidth=10Mbit", "delay=5ms"]`."""
-    values = vars(spec)
-    return [f"{each.key}={each.text(values[name]).replace(' ', '')}" for name, each in _set(values)]
-
-
-def _set(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name in values:
-        yield from ((name, each) for each in set_fields({name: values[name]}))
+    values = ((field, getattr(spec, name)) for name, field in FIELDS.items())
+    return [f"{field.key}={field.text(value).replace(' ', '')}" for field, value in values if value != field.default]
 
 
 def _names(nodes: Mapping[str, str]) -> dict[str, str]:

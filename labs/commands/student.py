@@ -9,7 +9,8 @@ from rich.console import Console
 
 from flightpath.errors import UntrustworthyResult
 from labs.framework import catalogue, page, picture, work
-from labs.framework.checking import check, require_answers
+from labs.framework.checking import require_answers
+from labs.framework.happened import watched_check
 from labs.framework.lab import hints
 from labs.framework.variant import Variant
 from results.store.lab_checks import LabCheck, keep_check
@@ -33,7 +34,8 @@ def add_commands(commands: Commands) -> None:
 
     text = (
         "Tries a student's work in a network of the student's variant, in virtual time where that is possible, and "
-        "says what is right and what is wrong. Exit codes: 0 all is right, 1 something is wrong, 2 usage, 3 this "
+        "says what is right and what is wrong. Leaves a figure, check.png, and a page on which the packets move, "
+        "check.html. Exit codes: 0 all is right, 1 something is wrong, 2 usage, 3 this "
         "machine lacks something, 4 the measurement cannot be trusted and nothing was judged."
     )
     checking = commands.add_parser("check", help="try and judge your work", description=text)
@@ -79,8 +81,9 @@ def _check(options: argparse.Namespace) -> int:
     console = Console()
     store = class_store(options.store) if options.store else None
     with Console(stderr=True).status(f"trying it, by the {submission.lab.clock} clock"):
-        checked = check(submission)
-    page.print_checked(console, checked, picture.draw(submission.lab, checked.measured, options.folder))
+        checked, packets = watched_check(submission)
+    drawn = picture.draw(submission.lab, checked.measured, options.folder)
+    page.print_checked(console, checked, {"picture": drawn, "watch what happened": packets})
     if not checked.is_judged:
         return UntrustworthyResult.exit_code
     if store:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from flightpath.errors import UsageError
 from labs.framework import experiments
@@ -36,9 +37,13 @@ class Checked:
         return self.is_judged and bool(self.findings) and self.points == self.of
 
 
-def check(submission: Submission) -> Checked:
-    """Tries and judges a submission, by the clock of its lab."""
-    (measured,) = experiments.measure([submission], submission.lab.clock)
+def check(submission: Submission, recording: Path | None = None) -> Checked:
+    """Tries and judges a submission, by the clock of its lab.
+
+    Args:
+        recording: file for the packets; a trial that comes to no end leaves none.
+    """
+    (measured,) = experiments.measure([submission], submission.lab.clock, recording=recording)
     return judged(submission, measured)
 
 

@@ -1,7 +1,9 @@
 """Experiments with students' work: in virtual time, where a slow machine costs no marks, or by this machine's clock."""
 
 import secrets
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from execution.guests.calling import called
 from execution.guests.guest import Guest
@@ -10,7 +12,7 @@ from execution.uml import kernel
 from execution.uml.inspection import ClockStoodStill
 from execution.uml.uml import UserModeLinux
 from flightpath.clock import Clock
-from labs.framework.inside import Experiment, Experiments, failed, measure_all
+from labs.framework.inside import RECORDED, Experiment, Experiments, failed, measure_all
 from labs.framework.lab import Measured
 from labs.framework.work import Submission
 
@@ -26,15 +28,26 @@ _SEED = 1
 _MEMORY_MIB = 1024
 
 
-def measure(submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL) -> list[Measured]:
-    """Makes the experiments of some submissions, one after the other, in one guest."""
+def measure(
+    submissions: Sequence[Submission], clock: Clock = Clock.VIRTUAL, *, recording: Path | None = None
+) -> list[Measured]:
+    """Makes the experiments of some submissions, one after the other, in one guest.
+
+    Args:
+        recording: file for the packets of a single submission.
+    """
     experiments = [
         Experiment(folder=str(each.work.folder.absolute()), draw=secrets.randbits(64)) for each in submissions
     ]
     guest = _virtual if clock is Clock.VIRTUAL else ProcessGuest
     try:
-        with called(guest, measure_all, Experiments(of=experiments)) as call:
-            return call.wait(TIME_LIMIT_S * len(experiments))
+        request = Experiments(of=experiments, is_recorded=recording is not None)
+        with called(guest, measure_all, request) as call:
+            try:
+                return call.wait(TIME_LIMIT_S * len(experiments))
+            finally:
+                if recording is not None and (made := call.guest.shared / RECORDED).exists():
+                    shutil.copyfile(made, recording)
     except ClockStoodStill as error:
         if len(submissions) > 1:  # nobody knows whose program it was
             return [result for each in submissions for result in measure([each], clock)]

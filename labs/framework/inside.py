@@ -1,18 +1,24 @@
 """Experiments with students' work, mostly in virtual time: the far side of `labs.framework.experiments`."""
 
+import os
 import random
 import shutil
 from pathlib import Path
 
 from pydantic import BaseModel
 
+from flightpath.calls import SHARED
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError
 from labs.framework.lab import Measured, Work
+from labs.framework.network import RECORDING
 from labs.framework.work import MAX_BYTES, read
 from results.records import Verdict
 from topologies.sandbox import sandbox
 from topologies.sandbox.sandbox import TEMPORARY
+
+RECORDED = "recorded.packets"
+"""File in the shared folder with the recording of an experiment."""
 
 
 class Experiment(BaseModel):
@@ -28,15 +34,21 @@ class Experiment(BaseModel):
 
 
 class Experiments(BaseModel):
-    """Experiments that are made one after the other."""
+    """Experiments that are made one after the other.
+
+    Attributes:
+        is_recorded: whether the packets are recorded.
+    """
 
     of: list[Experiment]
+    is_recorded: bool = False
 
 
 def measure_all(request: Experiments) -> list[Measured]:
     """Makes the experiments of a request in a sandbox."""
     if clock_here() is Clock.VIRTUAL:  # in a guest: students' programs need none, and can attack less of its kernel
         Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    RECORDING.set(Path(os.environ[SHARED]) / RECORDED if request.is_recorded else None)
     return sandbox.call_inside(lambda: [_measured(each) for each in request.of])
 
 

@@ -1,6 +1,6 @@
 """Output for students at the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -27,8 +27,8 @@ def print_started(console: Console, lab: Lab, folder: Path) -> None:
     console.print(plain(f"read {folder}/README.md; when you are done: flightpath lab check {folder}"))
 
 
-def print_checked(console: Console, checked: Checked, picture: Path | None) -> None:
-    """Prints what is right, what is wrong, and hints."""
+def print_checked(console: Console, checked: Checked, files: Mapping[str, Path | None]) -> None:
+    """Prints what is right, what is wrong, hints, and which files show it, by what they are."""
     lab = checked.submission.lab
     console.print(plain(f"Lab {lab.number}: {lab.title}, the variant of {checked.submission.variant.student}", "bold"))
     if checked.measured.failure:
@@ -46,5 +46,6 @@ def print_checked(console: Console, checked: Checked, picture: Path | None) -> N
     for hint in filter(None, hints(checked.findings)):
         console.print(plain(f"hint: {hint}"))
     console.print(plain(f"{checked.points} of {checked.of} points", "bold green" if checked.passed else "bold"))
-    if picture:
-        console.print(plain(f"picture: {picture}"))
+    for what, file in files.items():
+        if file:
+            console.print(plain(f"{what}: {file}"))

@@ -16,6 +16,8 @@ from labs.framework.variant import Variant
 from results.store.ownership import give_to_caller, make_folder
 
 ANSWERS, IDENTITY = "answers.toml", "lab.json"
+PAGE = "check.html"
+"""Page of a check, in the same folder: the packets, which may be many."""
 MAX_BYTES = 1 << 20
 """Maximum size of a file that is read from a student's folder."""
 

@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from flightpath.errors import UsageError
-from labs.framework.work import IDENTITY
+from labs.framework.work import IDENTITY, PAGE
 
 MAX_FILES, MAX_BYTES, MAX_DEPTH = 200, 10 << 20, 6
 """Limits of one submission: number of files, their total size, and depth of folders."""
@@ -67,7 +67,8 @@ def _copy(handed_in: HandedIn, target: Path) -> None:
     path = handed_in.path
     if path.suffix.lower() in _OTHER_ARCHIVES and path.is_file():
         raise UsageError(f"{path.name} is neither a folder nor a .zip", _HINT)
-    files = dict(_bounded(_files_of_archive(path) if path.is_file() else _files_of_folder(path)))
+    found = _files_of_archive(path) if path.is_file() else _files_of_folder(path)
+    files = dict(_bounded(each for each in found if each[0].name != PAGE))
     tops = sorted({name.parent for name in files if name.name == IDENTITY}, key=lambda folder: len(folder.parts))
     if not tops:
         raise UsageError(

@@ -126,7 +126,8 @@ static void drain_all(void)
         ring_drain(&namespaces[i].ring);
 }
 
-static void record_until(int stop_fd, uint64_t interval)
+/* Records until it shall stop; returns the cycles that this process has computed for. */
+static uint64_t record_until(int stop_fd, uint64_t interval)
 {
     struct pollfd *polled = calloc(namespace_count + 1, sizeof *polled);
     if (polled == NULL)
@@ -134,12 +135,14 @@ static void record_until(int stop_fd, uint64_t interval)
     for (size_t i = 0; i < namespace_count; i++)
         polled[i] = (struct pollfd){.fd = namespaces[i].ring.fd, .events = POLLIN};
     polled[namespace_count] = (struct pollfd){.fd = stop_fd, .events = POLLIN};
-    uint64_t due = 0;
+    uint64_t due = 0, computed = 0, woke = cycles_now();
     while (polled[namespace_count].revents == 0) {
         uint64_t now = clock_now();
         if (now >= due)
             due = sample(now, interval);
+        computed += cycles_now() - woke;
         clock_poll(polled, namespace_count + 1, now, due);
+        woke = cycles_now();
         drain_all();
     }
     sample(clock_now(), interval);
@@ -147,6 +150,14 @@ static void record_until(int stop_fd, uint64_t interval)
     clock_poll(NULL, 0, 0, 3 * RING_TIMEOUT_MS * NS_PER_MS);
     drain_all();
     free(polled);
+    return computed;
+}
+
+/* How many times as long everything took because of the recording; 0 if unknown. */
+static double slowdown(double all, double own, double packets, double cost)
+{
+    double recording = own + packets * cost;
+    return cost > 0 && recording < all ? all / (all - recording) : 0;
 }
 
 int main(int count, char **arguments)
@@ -159,18 +170,23 @@ int main(int count, char **arguments)
     lifecycle_end_with_parent();
     if (!record_open(arguments[1], strtoull(arguments[2], NULL, 10)))
         fail("cannot write", arguments[1]);
+    double cost = ring_cost();
     open_all(count - 4, arguments + 4);
     if (puts("ready") == EOF || fflush(stdout) != 0)
         return EXIT_BROKEN;
-    record_until(stop_fd, strtoull(arguments[3], NULL, 10) * 1000);
+    uint64_t began = cycles_now(), own = record_until(stop_fd, strtoull(arguments[3], NULL, 10) * 1000);
+    uint64_t all = cycles_now() - began, seen = 0;
     uint64_t missing = 0;
-    for (size_t i = 0; i < namespace_count; i++)
+    for (size_t i = 0; i < namespace_count; i++) {
         missing += ring_missing(&namespaces[i].ring);
+        seen += namespaces[i].ring.seen;
+    }
     struct record_totals totals;
     if (!record_close(&totals))
         fail("cannot write", arguments[1]);
-    printf("{\"packets\": %llu, \"arrivals\": %llu, \"missing\": %llu, \"bytes\": %llu, \"full\": %s}\n",
+    printf("{\"packets\": %llu, \"arrivals\": %llu, \"missing\": %llu, \"bytes\": %llu, \"full\": %s, \"slowdown\": %.3f}\n",
            (unsigned long long)totals.entries, (unsigned long long)totals.arrivals, (unsigned long long)missing,
-           (unsigned long long)totals.bytes, totals.is_full ? "true" : "false");
+           (unsigned long long)totals.bytes, totals.is_full ? "true" : "false",
+           slowdown((double)all, (double)own, (double)seen, cost));
     return EXIT_SUCCESS;
 }

@@ -13,6 +13,7 @@ struct ring {
     int fd;
     uint8_t *memory;
     unsigned blocks, next;
+    uint64_t seen; /* packets; a GSO packet is one */
     struct interface *interfaces;
     size_t count;
 };
@@ -27,3 +28,17 @@ void ring_drain(struct ring *ring);
 
 /* Packets that came while the ring was full. */
 uint64_t ring_missing(const struct ring *ring);
+
+/* The processor's cycles, because in virtual time no clock shows how long the machine computes; 0 where programs cannot
+ * read them. */
+static inline uint64_t cycles_now(void)
+{
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    return 0;
+#endif
+}
+
+/* Measures, over the loopback interface, how many cycles the kernel needs to put a packet into a ring; 0 if unknown. */
+double ring_cost(void);

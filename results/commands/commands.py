@@ -216,11 +216,13 @@ def _plot(options: argparse.Namespace) -> None:
     _RUN,
     argument("--output", type=Path, metavar="FILE", help="the file (by default report.html in the run's own folder)"),
     argument("--pdf", action="store_true", help="as PDF (report.pdf); needs Chromium: make browser-setup"),
+    argument("--beside", default="", metavar="RUN", help="another run, on the same axes in the charts"),
 )
 def _report(options: argparse.Namespace) -> None:
     from results.commands.watch import linked_pages
+    from results.pages.browser import browser
     from results.pages.html_report import render_html  # loads templates and networkx, which no other command needs
-    from results.pages.pdf import browser, print_pdf
+    from results.pages.pdf import print_pdf
 
     store = _open_store(options)
     if options.pdf:
@@ -230,7 +232,15 @@ def _report(options: argparse.Namespace) -> None:
     target: Path = options.output or folder / ("report.pdf" if options.pdf else "report.html")
     figures = drawn_if_possible(record, cells, folder)
     packets = linked_pages(store, record) if target.parent == folder and not options.pdf else {}
-    page = render_html(store, record.run_id, figures, question_of(record), answer_of(record.scenario, cells), packets)
+    page = render_html(
+        store,
+        record.run_id,
+        figures,
+        question_of(record),
+        answer_of(record.scenario, cells),
+        packets,
+        options.beside and store.resolve(options.beside),
+    )
     with writing_to(target):
         if options.pdf:
             print_pdf(page, target)

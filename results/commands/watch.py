@@ -3,14 +3,17 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from flightpath.completion import parse
 from flightpath.errors import UsageError
 from flightpath.units import parse_duration
+from results.pages import film
 from results.pages.watch_page import WatchedCell, render_watch
 from results.recording.blocks import FOLDER, file_name
 from results.recording.file import read
+from results.recording.pcapng import write_pcapng
 from results.records import CellResult, RunRecord
 from results.store.location import add_store_options, store_location
 from results.store.ownership import give_to_caller, writing_to
@@ -24,7 +27,13 @@ examples:
   flightpath watch                              the first recorded cell of the newest run
   flightpath watch latest against=cubic         a cell by its parameters, or by its number: 2
   flightpath watch latest against=cubic --beside latest against=nobody
+  flightpath watch latest 2 --from 3s --until 4s --output slide.gif     a film of one second, also .mp4
+  flightpath watch latest 2 --from 3.2s --speed 1/100 --output slide.png     a picture of a moment
+  flightpath watch latest 2 --output cell.pcapng                        for Wireshark, with what became of each packet
 """
+_SPEEDS = (1e-4, 10.0)
+_FILM_S, _BEFORE_S = 10.0, 3.0
+"""Length of a film without --speed; what its page knows of the time before the lanes, whose packets are still there."""
 
 
 MAX_LINKED = 12
@@ -40,7 +49,15 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath watch")
         raise UsageError("--until is not after --from")
     chosen = [(options.run, options.cell), *((words[0], " ".join(words[1:])) for words in options.beside)]
     cells = [_watched(store, run, cell, start, end) for run, cell in chosen]
-    print(_write(cells, options.output or store.artifacts(options.run) / _page_name(cells[0].label)))
+    target: Path = options.output or store.artifacts(options.run) / _page_name(cells[0].label)
+    _refuse_speed(options.speed, target)
+    if target.suffix in film.SUFFIXES:
+        _write_film(cells, target, options.speed)
+    elif target.suffix == ".pcapng":
+        _write_pcapng(cells, target)
+    else:
+        _write(cells, target)
+    print(target)
     return 0
 
 
@@ -65,6 +82,47 @@ def _write(cells: Sequence[WatchedCell], target: Path) -> Path:
         target.write_text(page, encoding="utf-8")
     give_to_caller(target)
     return target
+
+
+def _write_film(cells: Sequence[WatchedCell], target: Path, speed: str | None) -> None:
+    start, end = cells[0].start_s, min(cells[0].end_s, max(each.recording.duration_s for each in cells))
+    if end <= start:
+        raise UsageError(f"--from: the recording ends after {end:g} s", "choose an earlier moment")
+    usual = max(_SPEEDS[0], min(_SPEEDS[1], (end - start) / _FILM_S))
+    span = film.Span(start, end, _speed(speed) if speed else usual)
+    if len(span.moments_ms(target.suffix)) > film.MAX_FRAMES:
+        what = f"the film would have more than {film.MAX_FRAMES} frames"
+        raise UsageError(what, "a higher --speed, or less between --from and --until")
+    before_s = _BEFORE_S + film.SHOWN_S * span.speed
+    needed = [replace(each, start_s=max(0.0, start - before_s)) for each in cells]
+    with writing_to(target):
+        film.write_film(render_watch(needed), target, span)
+    give_to_caller(target)
+
+
+def _write_pcapng(cells: Sequence[WatchedCell], target: Path) -> None:
+    if len(cells) > 1:
+        raise UsageError("a pcapng file is of one cell", "leave out --beside")
+    with writing_to(target):
+        write_pcapng(cells[0].recording, target, cells[0].start_s, cells[0].end_s)
+    give_to_caller(target)
+
+
+def _speed(text: str) -> float:
+    """Reads a speed: `1/100` or `0.01`."""
+    above, _, below = text.partition("/")
+    try:
+        speed = float(above) / float(below or 1)
+    except (ValueError, ZeroDivisionError):
+        speed = 0.0
+    if not _SPEEDS[0] <= speed <= _SPEEDS[1]:
+        raise UsageError(f"--speed: {text!r} is no speed", "from 1/10000 to 10, for example 1/100")
+    return speed
+
+
+def _refuse_speed(speed: str | None, target: Path) -> None:
+    if speed and target.suffix not in film.SUFFIXES:
+        raise UsageError("--speed is for pictures and films", f"--output NAME{'|'.join(film.SUFFIXES)}")
 
 
 def _page_name(label: str) -> str:
@@ -92,7 +150,18 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--from", dest="start", metavar="TIME", help="leave out what was before, for example 2.5s")
     parser.add_argument("--until", metavar="TIME", help="leave out what came later")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the page (by default in the run's own folder)")
+    parser.add_argument(
+        "--speed",
+        metavar="RATIO",
+        help="of a film, and how close a picture looks: 1/100 (by default a film takes 10 s)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the page (by default in the run's own folder); a .png, .gif or .mp4 is a picture or a film of it, by "
+        "Chromium; a .pcapng is for Wireshark",
+    )
     add_store_options(parser, DEFAULT_FOLDER, "results are")
     return parser
 

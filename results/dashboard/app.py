@@ -2,7 +2,7 @@
 
 import socket
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.extensions import contributions
 from results.dashboard import views
+from results.exchange.networks import live_networks
 from results.pages import templating
 from results.pages.html_report import render_html
 from results.records import CellResult, RunRecord
@@ -45,7 +46,11 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_STATIC = {"page.css": "text/css", "tables.js": "text/javascript", "live.js": "text/javascript"}
+_STATIC: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "page.css": ("text/css", templating.stylesheet),
+    "page.js": ("text/javascript", templating.script),
+    "live.js": ("text/javascript", partial(templating.asset, "live.js")),
+}
 
 COLLECTORS = "flightpath.collectors"
 """Group of functions (entry points) that return a collector of Prometheus' metrics for a store."""
@@ -60,7 +65,11 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
 
     def page(name: str, view: Callable[[Store, Request], dict[str, Any]]) -> Callable[[Request], Response]:
         def answer(request: Request) -> Response:  # not a coroutine: Starlette runs it in a thread
-            shown = {**view(store, request), "has_class": has_checks(store)}
+            shown = {
+                **view(store, request),
+                "has_class": has_checks(store),
+                "has_networks": bool(live_networks(store.folder)),
+            }
             return HTMLResponse(templating.encodable(templates.get_template(name).render(**shown)))
 
         return answer
@@ -74,9 +83,12 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
             registry.register(collector_of(store))
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
+    def series(request: Request) -> Response:
+        return Response(views.series(store, request.path_params["run"]), media_type="application/json")
+
     async def report(request: Request) -> Response:
         html = await run_in_threadpool(_report, store, request.path_params["run"], draw, answer)
-        policy = templating.policy(f"\n{templating.asset('tables.js')}")
+        policy = templating.policy(f"\n{templating.script()}")
         return HTMLResponse(html, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
 
     def failed(_request: Request, error: Exception) -> Response:
@@ -89,9 +101,11 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
             Route("/", page("runs.html", views.runs)),
             Route("/runs/{run}", page("run.html", partial(views.run, answer=answer))),
             Route("/runs/{run}/state", state),
+            Route("/runs/{run}/series", series),
             Route("/runs/{run}/report", report),
             Route("/history", page("history.html", views.history)),
             Route("/compare", page("compare.html", views.compare)),
+            Route("/networks", page("networks.html", views.networks)),
             Route("/class", page("class.html", partial(views.lab_class, names=names))),
             Route("/metrics", metrics),
             Route("/static/{name}", _static),
@@ -105,7 +119,8 @@ def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _STATIC:
         raise HTTPException(404)
-    return Response(str(templating.asset(name)), media_type=_STATIC[name])
+    media_type, content = _STATIC[name]
+    return Response(str(content()), media_type=media_type)
 
 
 def _status_and_message(error: Exception) -> tuple[int, str]:

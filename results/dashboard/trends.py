@@ -1,4 +1,4 @@
-"""Line charts of a metric over many runs, in SVG coordinates."""
+"""Charts of a metric over many runs, which never join runs of different plans."""
 
 import json
 import math
@@ -7,17 +7,20 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
+from markupsafe import Markup
+
 from results.comparison.differences import differences
+from results.figures.chart import Chart, Kind, Panel, Trace, words_of
+from results.figures.charts import looks_of
+from results.pages.explored import cells_address
 from results.records import RunRecord, Verdict
 from results.statistics.estimates import Estimate, mean
 from results.store.history import PastValue, latest_metrics, past_values
 from results.store.query import RunQuery
 from results.store.rows import stored_verdict
 from results.store.store import Store
-from results.summary.numbers import interval_text, scale, short
+from results.summary.numbers import interval_text, scale
 from results.summary.runs import headlines, machine
-
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 210, 64, 22, 10
 
 
 def metrics_of(store: Store, scenario: str) -> list[str]:
@@ -28,9 +31,8 @@ def metrics_of(store: Store, scenario: str) -> list[str]:
     return [*first, *(name for name in names if name not in first)]
 
 
-def trends(store: Store, scenario: str, metric: str, host: str, last: int) -> list[dict[str, Any]]:
-    """Draws a metric of a scenario's `last` runs, a chart for each point; an empty `host` stands for all machines."""
-    query = RunQuery(scenario, last=last, machine=host or None)
+def trends(store: Store, metric: str, query: RunQuery) -> list[dict[str, Any]]:
+    """Describes a chart of a metric of some runs for each point."""
     records = {record.run_id: record for record in store.find(query)}
     with store.reading() as session:
         values = past_values(session, metric, query)
@@ -38,11 +40,11 @@ def trends(store: Store, scenario: str, metric: str, host: str, last: int) -> li
     for value in values:
         if record := records.get(value.run_id):
             by_point.setdefault(_point(record, value), {}).setdefault(value.run_id, []).append(value)
-    drawn = (
-        _trend(point, [(records[run_id], by_run[run_id]) for run_id in records if run_id in by_run])
+    described = (
+        _trend(point, metric, [(records[run_id], by_run[run_id]) for run_id in records if run_id in by_run])
         for point, by_run in sorted(by_point.items())
     )
-    return [trend for trend in drawn if trend]
+    return [trend for trend in described if trend]
 
 
 def _point(record: RunRecord, value: PastValue) -> str:
@@ -51,30 +53,24 @@ def _point(record: RunRecord, value: PastValue) -> str:
     return " ".join([host, *words] if isinstance(host, str) else words) or "all"
 
 
-def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> dict[str, Any] | None:
-    """Returns the chart of one point, with the runs from left to right; `ticks` are heights with labels.
+def _trend(point: str, metric: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) -> dict[str, Any] | None:
+    """Returns the chart of one point, with the runs from left to right, and its numbers.
 
     Runs of different plans are on lines of their own, which have letters.
     """
     unit = runs[-1][1][-1].unit
+    words = words_of(json.loads(runs[-1][1][-1].key))
     estimates = [
         (record, verdict, e) for record, values in runs for verdict, e in [_estimate(values, unit)] if e is not None
     ]
     bounds = [b for _, _, e in estimates for b in (e.value, e.low, e.high) if b is not None]
-    if not bounds or not all(math.isfinite(b) for b in bounds):
+    if not bounds:
         return None
     factor, shown_unit = scale(bounds, unit)
-    low, high = min(0.0, *bounds), max(0.0, *bounds)
-    span = (high - low) or 1.0
-    if not math.isfinite(span * factor):
+    if not math.isfinite((max(bounds) - min(bounds)) * factor):
         return None
-
-    def height(value: float) -> float:
-        return round(_HEIGHT - _BOTTOM - (value - low) / span * (_HEIGHT - _BOTTOM - _TOP), 1)
-
     plans = _plans([record for record, _, _ in estimates])
-    step = (_WIDTH - _LEFT - 28) / max(1, len(estimates) - 1)
-    dots = [
+    dots: list[dict[str, Any]] = [
         {
             "run_id": record.run_id,
             "plan": plans[_conditions(record)][0],
@@ -82,24 +78,35 @@ def _trend(point: str, runs: Sequence[tuple[RunRecord, Sequence[PastValue]]]) ->
             "machine": machine(record),
             "text": interval_text(e.value, e.low, e.high, factor),
             "verdict": verdict,
-            "x": round(_LEFT + 10 + index * step, 1),
-            "y": height(e.value),
-            "low": None if e.low is None else height(e.low),
-            "high": None if e.high is None else height(e.high),
+            "x": index,
+            "reach": [None if bound is None else bound * factor for bound in (e.value, e.low, e.high)],
+            "link": cells_address(record.run_id, words),
         }
         for index, (record, verdict, e) in enumerate(estimates)
     ]
+    traces = []
+    for (letter, _), look in zip(plans.values(), looks_of(range(len(plans))).values(), strict=True):
+        for kind in (Kind.MARKED, Kind.CROSSES):
+            of_kind = [
+                d for d in dots if d["plan"] == letter and (d["verdict"] is Verdict.UNUSABLE) == (kind is Kind.CROSSES)
+            ]
+            if of_kind:
+                traces.append(_trace(f"plan {letter}" if len(plans) > 1 else "mean", look.colour, kind, of_kind))
+    panel = Panel("", traces, [(dot["x"], dot["started"]) for dot in dots], y_label=f"{metric} ({shown_unit})")
     return {
         "point": point,
         "unit": shown_unit,
         "dots": dots,
-        "lines": [_line(letter, [dot for dot in dots if dot["plan"] == letter]) for letter, _ in plans.values()],
         "plans": list(plans.values()) if len(plans) > 1 else [],
-        "ticks": [(height(low + span * share), short((low + span * share) * factor)) for share in (0, 0.5, 1)],
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "left": _LEFT,
+        "chart": Markup(Chart(point, "run, by its start", "", [panel]).json),
     }
+
+
+def _trace(label: str, colour: str, kind: Kind, dots: Sequence[Mapping[str, Any]]) -> Trace:
+    value, low, high = zip(*(dot["reach"] for dot in dots), strict=True)
+    notes = [f"{dot['verdict']}, {dot['machine']}" for dot in dots]
+    links = [dot["link"] for dot in dots]
+    return Trace(label, colour, [dot["x"] for dot in dots], value, kind, low=low, high=high, notes=notes, links=links)
 
 
 def _plans(records: Sequence[RunRecord]) -> dict[str, tuple[str, str]]:
@@ -118,12 +125,6 @@ def _plans(records: Sequence[RunRecord]) -> dict[str, tuple[str, str]]:
 
 def _conditions(record: RunRecord) -> str:
     return json.dumps(record.conditions, sort_keys=True, default=str)
-
-
-def _line(letter: str, dots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    usable = [dot for dot in dots if dot["verdict"] is not Verdict.UNUSABLE]
-    points = " ".join(f"{dot['x']},{dot['y']}" for dot in usable)
-    return {"letter": letter, "points": points, "x": dots[-1]["x"], "y": dots[-1]["y"]}
 
 
 def _estimate(values: Sequence[PastValue], unit: str) -> tuple[Verdict, Estimate | None]:

@@ -1,28 +1,34 @@
 """Variables of the dashboard's templates, page by page."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
+from markupsafe import Markup
 from starlette.requests import Request
 
 from flightpath.errors import UsageError
 from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import metrics_of, trends
+from results.exchange.networks import live_networks
 from results.exchange.progress import latest_progress
 from results.figures.network import live_network
-from results.pages.content import run_content
-from results.records import CellResult, RunRecord, RunStatus, Verdict
+from results.pages.content import MAX_WITH_SERIES, run_content, series_rows
+from results.pages.explored import means_chart, over_time, series_chart
+from results.records import CellResult, RunRecord, RunStatus, Series, Verdict
 from results.store.filters import RunFilter
 from results.store.lab_checks import lab_checks
 from results.store.run_list import find_runs, pages, with_actual_status, worst
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
 from results.summary.class_progress import by_lab, by_student
-from results.summary.runs import form, machine, planned_cells, status_text
+from results.summary.means import metric_names
+from results.summary.runs import form, headlines, machine, planned_cells, status_text
 
 PER_PAGE = 100
 MAX_COMPARED, HISTORY_COMPARED, MAX_HISTORY = 6, 10, 200
@@ -65,16 +71,46 @@ def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
         "claims": claims_table(claims),
         "finding": finding(answer(record.scenario, cells) if cells else (), claims),
         "figures": [],
+        "sources": json.dumps([_series_address(record, len(cells))]) if cells else "",
         "running": record.status is RunStatus.RUNNING,
         "done": len(cells),
         "planned": planned_cells(record.plan),
         "left": _time_left(record, len(cells)),
         "progress": progress,
         "network": live_network(progress.links) if progress else None,
-        "latest": cells[-1] if cells else None,
+        "now": _over_time(progress.series) if progress else None,
+        "latest": {"label": cells[-1].cell.label, **_over_time(cells[-1].measurement.series)} if cells else None,
         "by_worker": cells_by_worker(cells),
         "dask_page": _local_page(record.environment.get("dask_page")),
         "question": str(record.plan.get("question", "")),
+    }
+
+
+def series(store: Store, run_id: str) -> str:
+    """Returns what was recorded over time in the first cells of a run, as JSON."""
+    record = store.run(run_id)
+    return over_time([(record, store.cells(record.run_id)[:MAX_WITH_SERIES])], linked=True)
+
+
+def _series_address(record: RunRecord, cells: int) -> str:
+    """Returns the address of the series of a run, which is another one when there are more cells."""
+    return f"/runs/{quote(record.run_id, safe='')}/series?cells={cells}"
+
+
+def _over_time(series: Mapping[str, Series]) -> dict[str, Any]:
+    chart = series_chart(series)
+    return {"chart": Markup(chart.json) if chart else "", "rows": series_rows(series)}
+
+
+def networks(store: Store, _request: Request) -> dict[str, Any]:
+    """Shows the networks of `flightpath mn` that run now."""
+    running = live_networks(store.folder)
+    return {
+        "page": "networks",
+        "networks": [
+            {"report": each, "drawing": live_network(each.links, each.hosts), "now": _over_time(each.series)}
+            for each in running
+        ],
     }
 
 
@@ -113,7 +149,8 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         raise UsageError(f"there is no run of {scenario!r} in this store")
     names = metrics_of(store, scenario) if scenario else []
     metric = request.query_params.get("metric") or (names[0] if names else "")
-    host = request.query_params.get("machine", "")
+    host, days = request.query_params.get("machine", ""), _days(request)
+    query = replace(RunFilter.parse({**days, "scenario": scenario}).query, last=MAX_HISTORY, machine=host or None)
     return {
         "page": "history",
         "scenarios": scenarios,
@@ -122,9 +159,14 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         "metric": metric,
         "machines": store.machines(),
         "machine": host,
-        "trends": trends(store, scenario, metric, host, MAX_HISTORY) if metric else [],
+        "days": days,
+        "trends": trends(store, metric, query) if metric else [],
         "most": MAX_HISTORY,
     }
+
+
+def _days(request: Request) -> dict[str, str]:
+    return {name: request.query_params.get(name, "").strip() for name in ("since", "until")}
 
 
 def compare(store: Store, request: Request) -> dict[str, Any]:
@@ -142,8 +184,12 @@ def compare(store: Store, request: Request) -> dict[str, Any]:
         if len(records) == 1:
             raise UsageError("no run with the same plan was finished before it", "compare it with another run")
     sides = [(record, store.cells(record.run_id, series=False)) for record in records]
+    metrics = headlines(records[-1]) or metric_names(sides[-1][1])
+    chart = means_chart(sides, metrics, linked=True)
     return {
         "page": "compare",
+        "means": Markup(chart.json) if chart else "",
+        "sources": json.dumps([_series_address(record, len(cells)) for record, cells in sides if cells]),
         "runs": [_run_row(record, {}) for record in records],
         "comparisons": [compare_with_history(sides[:-1], sides[-1])]
         if with_history

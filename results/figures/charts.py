@@ -71,7 +71,8 @@ def curves(
             for value, look in looks.items()
         ]
         title = "".join(panel_titles.get(value, str(value)) for value in key)
-        plots.append(ParameterPanel(points, title, references or {}))
+        shared = {panels: key[0]} if panels else {}
+        plots.append(ParameterPanel(points, title, references or {}, shared))
     return lines_over_parameter(plots, measured, parameter=x, **plot)
 
 
@@ -116,7 +117,7 @@ def mean_bar(summary: Summary, look: Look, scale: float = 1.0) -> Bar:
     """Returns the bar of a mean with its 95 % interval; `scale` is the factor from the metric's unit to the axis's."""
     mean = summary.estimate
     interval = None if mean.low is None or mean.high is None else (mean.low * scale, mean.high * scale)
-    return Bar([(look, mean.value * scale)], summary.verdict, interval)
+    return Bar([(look, mean.value * scale)], summary.verdict, interval, summary.parameters)
 
 
 def _measured(cells: Iterable[CellResult], metric: str, parameter: str) -> list[CellResult]:

@@ -146,11 +146,15 @@ def network_drawings(cells: Sequence[Facts]) -> list[NetworkDrawing]:
     return [_drawing(members, _mean_loads(members), {}) for members in by_network.values()]
 
 
-def live_network(links: Sequence[LoadedLink]) -> NetworkDrawing | None:
-    """Draws the network of the cell that is being measured; returns None if its links are not known yet."""
+def live_network(links: Sequence[LoadedLink], hosts: Sequence[str] = ()) -> NetworkDrawing | None:
+    """Draws the network of the cell that is being measured; returns None if its links are not known yet.
+
+    Without `hosts`, nodes whose names begin with h are hosts.
+    """
     loads = {link.interfaces: Load.of(link.rate_bps, link.limit_bps) for link in links}
     names = {link.interfaces: link.name for link in links}
-    facts = Facts(links={link.interfaces: LinkSpecification() for link in links})
+    specifications = {link.interfaces: LinkSpecification() for link in links}
+    facts = Facts(links=specifications, congestion_control=dict.fromkeys(hosts, ""))
     return _drawing([facts], loads, names) if _ends(facts) else None
 
 

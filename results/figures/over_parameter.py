@@ -5,11 +5,13 @@ Values that are words are placed to the right of the numbers, off the line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from flightpath.units import counted
 from results.figures import style
+from results.figures.chart import Chart, Kind, Panel, Trace, words_of
 from results.figures.style import Look
 from results.records import CellResult, ParameterValue, Verdict
 from results.statistics.estimates import Summary
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _HEIGHT_IN = 3.9
 
-_Places = Mapping[ParameterValue, float]
+Places = Mapping[ParameterValue, float]
 """Position of each value of the parameter on the horizontal axis."""
 
 References = Mapping[str, Sequence[tuple[float, float]]]
@@ -39,11 +41,12 @@ class Points:
 
 @dataclass(frozen=True)
 class ParameterPanel:
-    """One of several plots against a numeric parameter."""
+    """One of several plots against a numeric parameter; `shared` are the parameters of all cells in it."""
 
     points: Sequence[Points]
     title: str = ""
     references: References = field(default_factory=dict)
+    shared: Mapping[str, ParameterValue] = field(default_factory=dict)
 
 
 def lines_over_parameter(
@@ -69,9 +72,11 @@ def lines_over_parameter(
         figure = style.figure_of_cells(_HEIGHT_IN, title, cells)
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         handles: dict[str, Line2D] = {}
+        descriptions = []
         for index, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
-            places = _places(s.parameters[parameter] for points in panel.points for s in points.summaries)
+            places = places_of(s.parameters[parameter] for points in panel.points for s in points.summaries)
             handles |= _draw_panel(axes, panel, parameter, places)
+            descriptions.append(described(panel, parameter, places))
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
             if 0 < len(places) <= 10:
                 axes.set_xticks(list(places.values()), [_tick(value) for value in places])
@@ -82,10 +87,46 @@ def lines_over_parameter(
         else:
             grid[0].set_ylim(bottom=0, top=max(grid[0].get_ylim()[1], 1e-9))
         style.add_legend(figure, handles)
+    figure.chart = Chart(title, x_label, y_label, descriptions, logarithmic)
     return figure
 
 
-def _places(values: Iterable[ParameterValue]) -> dict[ParameterValue, float]:
+def described(panel: ParameterPanel, parameter: str, places: Places) -> Panel:
+    """Describes a plot for pages on which it is explored."""
+    traces = [trace for points in panel.points for trace in _traces(points, parameter, places, panel.shared)]
+    for label, pairs in panel.references.items():
+        x, y = zip(*sorted(pairs), strict=True)
+        traces.append(Trace(label, style.INK, x, y, Kind.REFERENCE))
+    ticks = [(at, _tick(value)) for value, at in sorted(places.items(), key=lambda item: item[1])]
+    return Panel(panel.title, traces, ticks if any(isinstance(value, str) for value in places) else ())
+
+
+def _traces(points: Points, parameter: str, places: Places, shared: Mapping[str, ParameterValue]) -> Iterator[Trace]:
+    """Yields the means over numbers, which a line joins, those over words, and what is unusable."""
+    ordered = sorted(points.summaries, key=lambda each: places[each.parameters[parameter]])
+    good = [each for each in ordered if each.verdict is not Verdict.UNUSABLE]
+    words = [each for each in good if isinstance(each.parameters[parameter], str)]
+    numbers = [each for each in good if not isinstance(each.parameters[parameter], str)]
+    dashed = points.look.line != "-"
+
+    def trace(members: Sequence[Summary], values: Sequence[float], kind: Kind, **more: Any) -> Trace:
+        x = [places[each.parameters[parameter]] for each in members]
+        cells = [words_of({**shared, **each.parameters}) for each in members]
+        y = [value * points.scale for value in values]
+        return Trace(points.look.label, points.look.colour, x, y, kind, dashed, cells=cells, **more)
+
+    for members, kind in ((numbers, Kind.MARKED), (words, Kind.POINTS)):
+        bounds = [[each.estimate.low for each in members], [each.estimate.high for each in members]]
+        low, high = ([None if bound is None else bound * points.scale for bound in side] for side in bounds)
+        notes = [f"{each.verdict}, {counted(each.estimate.count, 'cell')}" for each in members]
+        if members:
+            yield trace(members, [each.estimate.value for each in members], kind, low=low, high=high, notes=notes)
+    bad = [(each, v) for each in ordered for v in (each.left_out if each in good else each.values)]
+    if bad:
+        yield trace([each for each, _ in bad], [value for _, value in bad], Kind.CROSSES, notes=["unusable"] * len(bad))
+
+
+def places_of(values: Iterable[ParameterValue]) -> dict[ParameterValue, float]:
     """Places numbers at their value, and words to the right of them, in their order."""
     tried = list(dict.fromkeys(values))
     numbers = sorted(value for value in tried if not isinstance(value, str))
@@ -98,7 +139,7 @@ def _places(values: Iterable[ParameterValue]) -> dict[ParameterValue, float]:
     }
 
 
-def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str, places: _Places) -> dict[str, Line2D]:
+def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str, places: Places) -> dict[str, Line2D]:
     """Returns the legend's handles by label."""
     handles: dict[str, Line2D] = {}
     for label, pairs in panel.references.items():
@@ -118,7 +159,7 @@ def _draw_panel(axes: Axes, panel: ParameterPanel, parameter: str, places: _Plac
     return handles
 
 
-def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> Line2D:
+def _draw_means(axes: Axes, points: Points, parameter: str, places: Places) -> Line2D:
     import numpy as np  # slow to load, as matplotlib
 
     look = points.look
@@ -139,7 +180,7 @@ def _draw_means(axes: Axes, points: Points, parameter: str, places: _Places) -> 
     return style.handle(**line)
 
 
-def _draw_unusable(axes: Axes, points: Points, parameter: str, places: _Places) -> bool:
+def _draw_unusable(axes: Axes, points: Points, parameter: str, places: Places) -> bool:
     """Draws each unusable value as a cross; returns whether there are any."""
     pairs = [
         (places[s.parameters[parameter]], value * points.scale)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flightpath.extensions import lazy_import
 from results.figures import style
+from results.figures.chart import Chart, Kind, Panel, Trace, words_of
 from results.figures.style import Look
-from results.records import CellResult, Series
+from results.records import Cell, CellResult, Series
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +93,9 @@ def lines_over_time(
             axes.set_xlim(left=0)
             axes.set_ylim(bottom=0)
         style.add_legend(figure, _legend_handles(panels, level_label, mark_label))
+    cells_of = {id(series): each.cell for each in cells for series in each.measurement.series.values()}
+    described = [_described(panel, cells_of, level_label, mark_label) for panel in panels]
+    figure.chart = Chart(title, "time (s)", y_label, described)
     return figure
 
 
@@ -139,6 +143,33 @@ def _draw_panel(axes: Axes, panel: TimePanel) -> None:
 
 def _plot(axes: Axes, curve: Curve, series: Series, **line: Any) -> None:
     axes.plot(series.times_s, [value * curve.scale for value in series.values], color=curve.look.colour, **line)
+
+
+def _described(panel: TimePanel, cells_of: Mapping[int, Cell], level_label: str, mark_label: str) -> Panel:
+    traces = [trace for curve in panel.curves for trace in _traces(curve, cells_of)]
+    if panel.level is not None:
+        ends = [min((min(each.x) for each in traces), default=0.0), max((max(each.x) for each in traces), default=1.0)]
+        traces.append(Trace(level_label or "level", style.INK, ends, [panel.level] * 2, Kind.REFERENCE))
+    return Panel(panel.title, traces, marks={} if panel.mark_s is None else {mark_label: panel.mark_s})
+
+
+def _traces(curve: Curve, cells_of: Mapping[int, Cell]) -> Iterator[Trace]:
+    lines: list[tuple[Series, Kind, Sequence[Series]]] = []
+    if len(curve.repetitions) > 1:
+        lines += [(each, Kind.THIN, [each]) for each in curve.repetitions]
+    lines += [(each, Kind.DOTTED, [each]) for each in curve.unusable]
+    if mean := averaged(curve.repetitions):
+        lines.append((mean, Kind.LINE, curve.repetitions))
+    for line, kind, members in lines:
+        if not line.times_s:
+            continue
+        known = [words_of(cell.parameters, cell.repetition) for each in members if (cell := cells_of.get(id(each)))]
+        common = [word for word in known[0] if all(word in words for words in known)] if known else []
+        values = [value * curve.scale for value in line.values]
+        dashed, notes = curve.look.line != "-", ["unusable"] * len(values) if kind is Kind.DOTTED else ()
+        yield Trace(
+            curve.look.label, curve.look.colour, line.times_s, values, kind, dashed, notes=notes, cells=[common]
+        )
 
 
 def _legend_handles(panels: Sequence[TimePanel], level_label: str, mark_label: str) -> dict[str, style.Handle]:

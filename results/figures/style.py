@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.typing import RcKeyType
 
+    from results.figures.described_figure import DescribedFigure
+
 # Okabe and Ito's palette: distinct for every common colour blindness, and in grey print by their lightness.
 VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY = "#D55E00", "#0072B2", "#009E73", "#E69F00", "#AA4499", "#56B4E9"
 INK, MUTED, GRID = "#222222", "#666666", "#DDDDDD"
@@ -84,20 +86,22 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Figure:
+def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> DescribedFigure:
     """Returns an empty figure with a title above and a verdict below, to be filled inside `drawing()`.
 
     The height is that of the plots alone. The badge is the verdict in words; the verdict sets its colours.
     """
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from results.figures.described_figure import DescribedFigure
 
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
     height = height_in + badge_in + _TITLE_IN
     layout = ConstrainedLayoutEngine(rect=(0.005, badge_in / height, 0.99, height_in / height))
-    figure = Figure(figsize=(WIDTH_IN, height), layout=layout)
+    figure = DescribedFigure(figsize=(WIDTH_IN, height), layout=layout)
     figure.set_label(title)
+    figure.badge, figure.verdict = badge, str(verdict)
     figure.text(0.015, 1 - 0.1 / height, title, fontsize=12, fontweight="bold", color=INK, va="top", parse_math=False)
     figure.text(
         _BADGE_MARGIN_IN / WIDTH_IN,
@@ -113,7 +117,7 @@ def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> Fi
     return figure
 
 
-def figure_of_cells(height_in: float, title: str, cells: Sequence[CellResult]) -> Figure:
+def figure_of_cells(height_in: float, title: str, cells: Sequence[CellResult]) -> DescribedFigure:
     """Returns a `new_figure` with the verdict on some cells."""
     return new_figure(height_in, title, badge_text(cells), overall(cells))
 
@@ -165,19 +169,24 @@ def plain_axes(axes: Axes, x_label: str, y_label: str, title: str = "") -> None:
 def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """Writes a figure as `NAME.png` (1200 pixels wide) and `NAME.svg`, and returns both paths.
 
-    The same figure always gives the same bytes. The SVG file has its title for screen readers.
+    The same figure always gives the same bytes. The SVG file has its title for screen readers, and the figure's data
+    in its metadata, as the description.
     """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    from results.figures.described_figure import DescribedFigure
+
     folder = Path(folder)
     make_folder(folder)
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
+    description = figure.description if isinstance(figure, DescribedFigure) else None
+    metadata = {"Date": None, "Title": figure.get_label() or name, "Description": description}
     with drawing(), matplotlib.rc_context({"svg.hashsalt": name}):
         FigureCanvasAgg(figure).print_figure(png, dpi=_PNG_DPI)
         figure.set_layout_engine("none")  # the same places in both; to compute them takes as long as to draw
-        FigureCanvasSVG(figure).print_figure(svg, metadata={"Date": None, "Title": figure.get_label() or name})
+        FigureCanvasSVG(figure).print_figure(svg, metadata=metadata)
     give_to_caller(png, svg)
     return [png, svg]
 

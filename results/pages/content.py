@@ -2,15 +2,19 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
+from results.figures.chart import words_of
 from results.figures.network import network_drawings
-from results.records import CellResult, RunRecord
+from results.pages.explored import Runs, means_chart, over_time
+from results.records import CellResult, RunRecord, Series
 from results.summary.certificates import LATENESS_BINS, certificate_row, link_rows, round_trips, sparkline
 from results.summary.facts import Facts, read_facts
 from results.summary.means import means_table, metric_names
-from results.summary.numbers import interval_text, parameter_text, scale
+from results.summary.numbers import interval_text, parameter_text, scale, short
 from results.summary.runs import headlines, run_facts, status_text
 from results.summary.verdicts import badge_text, overall
 
@@ -21,12 +25,20 @@ _TESTBED = ("emulator", "datapath", "kernel", "ticks_hz")
 _RUN_FACTS = ("run", "scenario", "form", "started", "ended")
 
 
-def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool = True) -> dict[str, Any]:
-    """Returns the variables of the templates that show a run; `whole` includes the certificates as JSON."""
+def run_content(
+    record: RunRecord, cells: Sequence[CellResult], *, whole: bool = True, beside: Runs = ()
+) -> dict[str, Any]:
+    """Returns the variables of the templates that show a run.
+
+    `whole` includes the certificates as JSON, and what was recorded over time. `beside` are other runs in its charts.
+    """
     chosen = headlines(record)
     checked = [read_facts(cell.certificate) for cell in cells]
     with_details = list(zip(cells, checked, strict=True))[:MAX_WITH_DETAILS]
     facts = run_facts(record)
+    runs = [(record, cells), *beside]
+    chart = means_chart(runs, chosen or metric_names(cells))
+    over_time_json = over_time([(each, members[:MAX_WITH_SERIES]) for each, members in runs]) if whole else ""
     return {
         "record": record,
         "status": status_text(record),
@@ -34,12 +46,16 @@ def run_content(record: RunRecord, cells: Sequence[CellResult], *, whole: bool =
         "badge": badge_text(cells),
         "verdict": str(overall(cells)),
         "headlines": means_table(cells, chosen),
+        "means": Markup(chart.json) if chart else "",
+        "over_time": Markup(over_time_json if over_time_json != "[]" else ""),
+        "sources": "",
         "all_means": means_table(cells, metric_names(cells)) if len(cells) <= MAX_WITH_ALL_METRICS else None,
         "networks": network_drawings([facts for facts, _ in checked[:MAX_WITH_ALL_METRICS]]),
         "cells": _cell_table(cells, chosen) if cells else None,
         "certificates": [certificate_row(cell, facts) for cell, (facts, _) in zip(cells, checked, strict=True)],
         "details": [
-            _details(cell, *read, series=len(cells) <= MAX_WITH_SERIES, whole=whole) for cell, read in with_details
+            _details(cell, *read, series=number < MAX_WITH_SERIES, whole=whole)
+            for number, (cell, read) in enumerate(with_details)
         ],
         "bin_names": LATENESS_BINS,
         "omissions": _omissions(len(cells)),
@@ -67,6 +83,7 @@ def _cell_table(cells: Sequence[CellResult], first: Sequence[str] | None) -> dic
         "rows": [
             {
                 "parameters": [parameter_text(cell.cell.parameters.get(name, "-")) for name in parameters],
+                "of": json.dumps(words_of(cell.cell.parameters, cell.cell.repetition)),
                 "repetition": cell.cell.repetition,
                 "verdict": str(cell.certificate.verdict),
                 "metrics": {name: _number(cell, name, factor) for name, (factor, _) in scales.items()},
@@ -90,9 +107,20 @@ def _details(cell: CellResult, facts: Facts, problems: Sequence[str], *, series:
         "facts": [*testbed, *((f"round trip {name}", time) for name, time in round_trips(facts))],
         "processor": [(name, sparkline(values)) for name, values in processor.items() if values],
         "links": link_rows(facts),
-        "series": list(cell.measurement.series.items()) if series else [],
+        "series": series_rows(cell.measurement.series) if series else [],
         "document": json.dumps(document, indent=1, default=str) if whole else "",
     }
+
+
+def series_rows(series: Mapping[str, Series]) -> list[tuple[str, str, list[str]]]:
+    """Returns name, unit, and the last, least, mean and largest value of each series that has values."""
+    rows = []
+    for name, one in series.items():
+        if values := one.values:
+            factor, unit = scale(values, one.unit)
+            mean = sum(value / len(values) for value in values)
+            rows.append((name, unit, [short(each * factor) for each in (values[-1], min(values), mean, max(values))]))
+    return rows
 
 
 def _commands(record: RunRecord) -> str:
@@ -129,7 +157,7 @@ def _text(value: Any) -> str:
 def _omissions(cells: int) -> str:
     """Returns a sentence about the omissions of a page with this number of cells; empty if there are none."""
     limits = [
-        (MAX_WITH_SERIES, "what was recorded over time"),
+        (MAX_WITH_SERIES, f"what was recorded over time in all but {MAX_WITH_SERIES} cells"),
         (MAX_WITH_DETAILS, f"the certificates of all but {MAX_WITH_DETAILS} cells in full"),
         (MAX_WITH_ALL_METRICS, "metrics other than the first"),
     ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from results.pages import templating
 from results.records import Series
+from results.summary.numbers import scale, short
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,19 @@ class MatrixPath:
     settings: str
     goodput: Series
     rows: Sequence[tuple[str, str, str, str]]
+
+    @property
+    def drawn(self) -> Mapping[str, str]:
+        """The goodput as points of a line in a box of 480 x 60, from zero on, with the bounds in words."""
+        times, values = self.goodput.times_s, self.goodput.values
+        span, most = (times[-1] - times[0]) or 1.0, max(values) or 1.0
+        points = (
+            f"{(at - times[0]) / span * 480:.1f},{59 - value / most * 58:.1f}"
+            for at, value in zip(times, values, strict=True)
+        )
+        factor, unit = scale(values, self.goodput.unit)
+        least, highest = (short(pick(values) * factor) for pick in (min, max))
+        return {"line": " ".join(points), "least": least, "most": highest, "unit": unit}
 
 
 def matrix_page(

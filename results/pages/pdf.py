@@ -1,27 +1,15 @@
 """Printing of HTML pages as PDF, with headless Chromium."""
 
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.errors import FlightpathError
+from results.pages.browser import browser, sandbox_options
 from results.store.ownership import writing_to
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
 _LIMIT_S = 180.0
-
-
-def browser() -> str:
-    """Returns the path of a browser that can print."""
-    for name in BROWSERS:
-        if path := shutil.which(name):
-            return path
-    raise MissingCapability(
-        "PDF needs Chromium, which is not installed",
-        "make browser-setup; or open the HTML report in any browser, and print it into a file",
-    )
 
 
 def print_pdf(page: str, target: Path) -> None:
@@ -31,9 +19,7 @@ def print_pdf(page: str, target: Path) -> None:
         source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"
         source.write_text(page, encoding="utf-8")
         argv = [program, "--headless", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer"]
-        if os.geteuid() == 0:  # Chromium has no sandbox for root; the page's policy allows only our script
-            argv.append("--no-sandbox")
-        argv += [f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}", source.as_uri()]
+        argv += [*sandbox_options(), f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}", source.as_uri()]
         try:
             done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
         except subprocess.TimeoutExpired as error:

@@ -1,7 +1,6 @@
 """The page of `flightpath watch`: packets that move, as one HTML file that needs no other file and no network."""
 
 import base64
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from flightpath.units import counted
+from results.figures.chart import in_script
 from results.figures.network import live_network
 from results.pages import templating
 from results.recording.events import KINDS, events, first_sequence_numbers, retransmissions
@@ -56,18 +56,13 @@ def render_watch(cells: Sequence[WatchedCell]) -> str:
         .render(
             cells=cells,
             summaries=[summary for _, _, summary in packed],
-            facts=[Markup(_in_script(facts)) for facts, _, _ in packed],
+            facts=[Markup(in_script(facts)) for facts, _, _ in packed],
             columns=[data for _, data, _ in packed],
-            stylesheet=templating.asset("watch.css"),
+            stylesheet=templating.stylesheet("watch.css"),
             script=script,
             policy=templating.policy(f"\n{script}"),
         )
     )
-
-
-def _in_script(facts: Mapping[str, Any]) -> str:
-    """Returns JSON that cannot end the script element around it."""
-    return json.dumps(facts, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _packed(cell: WatchedCell) -> tuple[Mapping[str, Any], str, str]:
@@ -208,9 +203,22 @@ def _drawing(description: Mapping[str, Any]) -> Mapping[str, Any]:
     hosts = set(description["hosts"])
     return {
         "nodes": [{"name": name, "x": x, "y": y, "host": name in hosts} for name, (x, y) in places.items()],
-        "links": [{"name": link.name, "line": _line(link.line, places[link.ends[0]])} for link in drawing.links],
+        "links": [
+            {"name": link.name, "line": _line(link.line, places[link.ends[0]]), "bow": bow}
+            for link, bow in zip(drawing.links, _bows([link.ends for link in drawing.links]), strict=True)
+        ],
         "size": [drawing.width, drawing.height],
     }
+
+
+def _bows(links: Sequence[tuple[str, str]]) -> list[float]:
+    """Returns how much each link is bent aside, in units that lie around 0: links between the same nodes are apart."""
+    pairs = [tuple(sorted(ends)) for ends in links]
+    bows = []
+    for number, (ends, pair) in enumerate(zip(links, pairs, strict=True)):
+        place = pairs[:number].count(pair) - (pairs.count(pair) - 1) / 2
+        bows.append(place if ends == pair else -place)
+    return bows
 
 
 def _line(path: str, start: tuple[float, float]) -> list[float]:

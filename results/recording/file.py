@@ -76,6 +76,11 @@ class Recording:
     flows: NDArray[Any]
     description: Mapping[str, Any]
 
+    @property
+    def duration_s(self) -> float:
+        """Time from its beginning to its end."""
+        return float(self.description["ended_ns"] - self.description["began_ns"]) / 1e9
+
 
 def read(path: Path) -> Recording:
     """Reads a recording.

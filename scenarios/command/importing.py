@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from scenarios.command.new import write_new
 
 if TYPE_CHECKING:
     from experiments.imports.imported import Imported
@@ -58,7 +59,7 @@ def _import(options: argparse.Namespace) -> int:
     if output is None:
         print(text, end="")
         return 0
-    _write(output, text)
+    write_new(output, text, "name another file: --output")
     if not options.run:
         print(f"{output}: run it with: {shlex.join(['flightpath', 'run', str(output)])}", file=sys.stderr)
         return 0
@@ -66,18 +67,6 @@ def _import(options: argparse.Namespace) -> int:
     from scenarios.command import runner
 
     runner.main(catalogue.asked_for(str(output)), [], f"flightpath run {output}")
-
-
-def _write(output: Path, text: str) -> None:
-    if output.suffix != ".toml":
-        raise UsageError(f"{output}: an experiment file ends in .toml")
-    try:
-        with output.open("x", encoding="utf-8") as new:
-            new.write(text)
-    except FileExistsError as error:
-        raise UsageError(f"{output} is there already, and was not touched", "name another file: --output") from error
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from error
 
 
 def _network(file: Path, topology: str | None) -> "Imported":

@@ -55,17 +55,25 @@ def _experiment(options: argparse.Namespace) -> None:
         schema = {"$schema": _DIALECT, "title": "Experiment file of Flightpath", **schema_of(Experiment)}
         print(json.dumps(schema, indent=2))
         return
-    file: Path = options.file
+    write_new(options.file, _TEMPLATE.read_text(encoding="utf-8"))
+    print(f"{options.file}: run it with: flightpath run {options.file}")
+
+
+def write_new(file: Path, text: str, remedy: str = "name another file") -> None:
+    """Writes an experiment file where there is no file yet.
+
+    Raises:
+        UsageError: there is one, it cannot be written, or it does not end in .toml.
+    """
     if file.suffix != ".toml":
         raise UsageError(f"{file}: an experiment file ends in .toml", f"for example {file.stem or 'experiment'}.toml")
     try:
         with file.open("x", encoding="utf-8") as new:
-            new.write(_TEMPLATE.read_text(encoding="utf-8"))
+            new.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{file} is there already, and was not touched", "name another file") from error
+        raise UsageError(f"{file} is there already, and was not touched", remedy) from error
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}") from error
-    print(f"{file}: run it with: flightpath run {file}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from flightpath.errors import FlightpathError
-from results.pages.pdf import browser as browser_path
+from results.pages.browser import browser as browser_path
 
 
 @pytest.fixture(scope="session")

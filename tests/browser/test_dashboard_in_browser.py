@@ -29,8 +29,8 @@ PLAN = {
 }
 
 
-def kept(store, cells, host="lab1", finished=True) -> str:
-    run_id = store.begin_run("mptcp_load", PLAN, {"host": host, "kernel": f"6.1 {host}"}, ["python", "-m", "x"])
+def kept(store, cells, host="lab1", finished=True, plan=PLAN) -> str:
+    run_id = store.begin_run("mptcp_load", plan, {"host": host, "kernel": f"6.1 {host}"}, ["python", "-m", "x"])
     for order, result in enumerate(cells):
         store.record(run_id, result, order)
     if finished:
@@ -127,13 +127,19 @@ def test_a_run_is_followed_as_it_goes_on(store, address, opened, accessible):
         page.get_by_text(said).wait_for()
     assert page.locator("h2").first.inner_text() == "Now: load=500 #2"
     accessible(page)
-    assert page.locator("section", has_text="Now:").locator("svg.spark polyline").count() == 1
+    assert page.evaluate("charts.drawn.get('now').plots[0].traces[0].y") == [90, 40, 60]
+    page.locator("#now .plot").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("+")
+    zoomed = page.evaluate("charts.drawn.get('now').state.x")
     store.record(run_id, cell("mptcp", 500.0), 1)
     page.locator("p[role=status]", has_text="2 of 8 cells").wait_for()
     listed.locator("main tbody tr", has_text="2 of 8").wait_for()
     assert "Latest cell: protocol=mptcp" in page.locator("h2").nth(1).inner_text()
     assert page.locator("details[open] > summary").first.inner_text() == kept_open
     assert page.locator("#live th button").count() > 5, "new tables can be sorted too"
+    assert page.evaluate("charts.drawn.get('now').state.x") == zoomed and page.locator("#now .plot").is_visible()
+    assert page.evaluate("document.activeElement.closest('figure')?.id") == "now", "the focus stays where it was"
     store.record_claims(run_id, [Claim("it grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED)])
     store.finish_run(run_id, "done")
     page.locator("p[role=status]", has_text="done").wait_for()
@@ -146,11 +152,46 @@ def test_history_shows_each_point_over_the_runs(store, address, opened):
     assert page.locator("h2").all_inner_texts() == [
         f"load={load} protocol={protocol}" for load in (500, 800) for protocol in ("mptcp", "tcp")
     ]
-    assert page.locator("svg").first.locator("circle").count() == 2
+    joined = "charts.drawn.get('history-1').plots[0].joined.map((trace) => trace.x)"
+    assert page.evaluate(joined) == [[0, 1]]
+    other = kept(store, like_the_paper(4, LOADS), plan={**PLAN, "settings": {"threads": 7}})
+    page.reload()
+    assert page.evaluate(joined) == [[0, 1], [2]], "no line joins two plans"
+    page.locator("#history-1 .u-over").wait_for()
+    page.locator("#history-1 .plot").focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url(f"{address}/runs/{other}#*")
+    assert page.locator("tr.chosen").count() == 4, "of the point, all repetitions"
+    page.go_back()
     page.get_by_label("machine").select_option("lab2")
     page.get_by_label("metric").select_option("run_time")
+    page.get_by_label("to", exact=True).fill("2000-01-01")
     page.get_by_role("button", name="Show").click()
-    assert page.locator("svg").first.locator("circle").count() == 1
+    assert page.get_by_text("No run has values to show.").is_visible()
+    page.get_by_label("to", exact=True).fill("")
+    page.get_by_role("button", name="Show").click()
+    page.locator("#history-1 .u-over").wait_for()
+    assert page.evaluate(joined) == [[0]]
+
+
+def test_two_runs_are_on_the_same_axes(store, address, opened, accessible):
+    first, second = [record.run_id for record in store.runs()]
+    page = opened(f"{address}/compare?run={first}&run={second}", color_scheme="dark")
+    page.locator("#cells-over-time .explored").wait_for()
+    traces = "charts.drawn.get('{}').plots[0].traces.map((trace) => trace.label.split(/[: ]/)[0])"
+    assert page.evaluate(traces.format("means")) == [first, first, second, second]
+    assert page.evaluate(traces.format("cells-over-time")) == [first, second]
+    accessible(page)
+
+
+def test_on_a_phone_the_list_has_the_status_of_each_run(store, address, opened):
+    page = opened(address, 400)
+    row = page.locator("main tbody tr").first
+    for name in ("status", "verdict", "machine"):
+        box = row.locator(f"[data-name={name}]").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 400, name
+    assert row.locator("[data-name=status]").inner_text() == "done"
 
 
 def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):

@@ -39,6 +39,7 @@ def test_it_renders_whole_at_any_width(report, opened, accessible, width):
 def test_every_part_of_a_figure_is_inside_of_it(report, opened):
     """The words of the verdict had been wider than their box once."""
     page = opened(report.as_uri())
+    page.emulate_media(media="print")
     outside = page.evaluate(
         """() => [...document.querySelectorAll('.figure svg text')].filter(text => {
             const box = text.getBoundingClientRect(), all = text.closest('svg').getBoundingClientRect();

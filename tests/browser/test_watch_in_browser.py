@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from flightpath.project import PROJECT
 from results.commands.watch import main as watch
+from results.pages.film import Span, write_film
 from results.pages.watch_page import WatchedCell, render_watch
 from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
 from results.store.store import Store
@@ -28,6 +30,7 @@ _ON_THE_LINK = """([point, moments]) => moments.map((time) => {
   return count;
 })"""
 PACKETS, BEGAN = 100_000, 10**18
+DROP = (0xC8, 0x10, 0x2E)
 GAP_NS, DELAY_NS = 120_000, 20_000_000
 
 
@@ -151,3 +154,17 @@ def test_keys_play_step_and_jump_to_losses(watched, opened):
     assert "dropped at 30.000 ms: loss" in page.locator(".chosen").text_content()
     page.locator(".legend button").first.click()
     assert page.locator(".legend button").first.get_attribute("aria-pressed") == "true"
+
+
+def test_a_film_shows_a_loss_in_its_colour(watched, tmp_path, chromium):
+    """Three frames, of which the second has the cross of the packet that is lost at 30 ms."""
+    page, film = (watched / "one.html").read_text(encoding="utf-8"), tmp_path / "x.gif"
+    write_film(page, film, Span(0.028, 0.0325, 0.025))
+    with Image.open(film) as opened:
+        assert (opened.n_frames, opened.info["duration"]) == (3, 80)
+        crosses = []
+        for number in range(3):
+            opened.seek(number)
+            network = np.array(opened.convert("RGB")).astype(int)[:320]
+            crosses.append(int((np.abs(network - DROP).sum(2) < 40).sum()))
+    assert crosses[0] == 0 < crosses[1], crosses

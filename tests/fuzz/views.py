@@ -32,7 +32,7 @@ class _Page(HTMLParser):
         self.scripts = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.scripts += tag == "script"
+        self.scripts += tag == "script" and ("type", "application/json") not in attrs
         handlers = [name for name, _ in attrs if name.startswith("on")]
         links = [value or "" for name, value in attrs if name in ("href", "src", "action", "formaction", "xlink:href")]
         if (tag in _ACTIVE and not _is_ours(tag, links)) or handlers or any(map(_is_program, links)):
@@ -86,7 +86,7 @@ def look_at_address(store: Store, address: str) -> int:
     path, _, query = address.partition("?")
     status, body = asked(application(store, lambda *_: [], answer_of, names=True), path, query)
     assert status in (200, 404, 500), status
-    if status == 200 and not path.endswith("/state"):
+    if status == 200 and not path.endswith(("/state", "/series")):
         look_at_page(body.decode(), scripts=2)
     return status
 
@@ -102,9 +102,10 @@ def _commands(run_ids: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _addresses(run_ids: list[str]) -> Iterator[str]:
-    yield from ("/history", "/compare", "/class")
+    yield from ("/history", "/compare", "/class", "/networks")
     for run_id in run_ids:
-        yield from (f"/runs/{quote(run_id)}", f"/runs/{quote(run_id)}/state", f"/compare?{urlencode({'run': run_id})}")
+        yield from (f"/runs/{quote(run_id)}", f"/runs/{quote(run_id)}/state", f"/runs/{quote(run_id)}/series")
+        yield (f"/compare?{urlencode({'run': run_id})}")
     yield f"/compare?{urlencode([('run', run_id) for run_id in run_ids[:2]])}"
 
 

@@ -38,9 +38,9 @@ def machine() -> tuple[set[str], set[str]]:
 class Running(subprocess.Popen[str]):
     """A program of this project that runs, and is killed at the end of the block; stderr is mixed into stdout."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], folder: Path = PROJECT) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        super().__init__(words, cwd=PROJECT, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes)
+        super().__init__(words, cwd=folder, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes)
 
     def __enter__(self) -> Self:
         return self

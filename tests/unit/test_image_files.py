@@ -61,7 +61,15 @@ def test_programs_of_others_are_named_by_commit_with_their_version():
         assert used and all(map(pinned.fullmatch, used)), file.name
 
 
-LISTS = {"test": ("test", "cluster"), "vm": ("vm",), "browser": ("browser", "parquet"), "docs": ("docs",)}
+LISTS = {
+    "test": ("test", "cluster"),
+    "vm": ("vm",),
+    "browser": ("browser", "parquet"),
+    "docs": ("docs",),
+    "quic": ("quic",),
+}
+FILES = {"quic": "services/quic/aioquic.txt"}
+"""Lists that are not in requirements/: `make quic` installs them elsewhere."""
 
 
 def normal(name: str) -> str:
@@ -75,7 +83,7 @@ def pinned(text: str) -> dict[str, str]:
 
 def locked(*lists: str) -> dict[str, str]:
     """The versions in some of the lists together."""
-    texts = ((PROJECT / "requirements" / f"{of}.txt").read_text() for of in lists)
+    texts = ((PROJECT / FILES.get(of, f"requirements/{of}.txt")).read_text() for of in lists)
     return {name: version for text in texts for name, version in pinned(text).items()}
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 from mininet.net import Mininet
 
 import native
+from flightpath.clock import Clock, clock_here
 from flightpath.errors import MissingCapability
 from topologies.links import native_program
 from topologies.links.emulated_link import EmulatedLink
@@ -31,7 +32,8 @@ class Recorder:
         links: those to record; all by default.
 
     Attributes:
-        found: what was recorded, or the `problem`.
+        found: what was recorded, or the `problem`; in virtual time `slowdown`, how many times as long the machine
+            computed because of it.
         description: the network, and when the recording began and ended; empty if there was a problem.
     """
 
@@ -69,10 +71,12 @@ class Recorder:
         self._process.terminate()
         output, errors = self._process.communicate()
         try:
-            self.found = json.loads(output)
+            self.found = found = json.loads(output)
         except ValueError:
             self.found = {"problem": errors.strip() or "the recorder ended"}
             return
+        if not found["slowdown"] or clock_here() is Clock.REAL:  # there it would count waiting
+            del found["slowdown"]
         self.description = {
             "hosts": [host.name for host in self._network.hosts],
             "switches": [switch.name for switch in self._network.switches],

@@ -19,6 +19,7 @@ from flightpath.units import format_bandwidth, format_duration
 from topologies.calibration.links import calibrate
 from topologies.links import events
 from topologies.links.changes import DIRECTIONS
+from topologies.links.conditions import Stepper
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
 from topologies.links.observing import EventObserver, has_carrier
@@ -26,6 +27,7 @@ from topologies.links.spec import LinkSpec, link_help
 from topologies.mininet.captures import Captures
 from topologies.mininet.certificates import CERTIFIER, certified
 from topologies.mininet.display import require_display
+from topologies.mininet.stopping import Stopping
 from topologies.testbed.controller import FlightpathController
 
 _NOW = "0"
@@ -36,7 +38,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 }
 
 
-class FlightpathCLI(CLI):
+class FlightpathCLI(Stopping, CLI):
     """Mininet's CLI with commands that change links while they carry packets, and show steered connections.
 
     A link is named by its two nodes (`h1 s1`, or `h1-s1`), one direction as `h1->s1`, and one of several links between
@@ -46,9 +48,11 @@ class FlightpathCLI(CLI):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._due_ns: dict[EmulatedLink, int] = {}
         self._observer = EventObserver(_print_event)
+        network = args[0] if args else kwargs["mininet"]
+        self._stepper = Stepper(network)
         if sys.stdin.isatty():
             output("*** `certify` measures each link, `capture` keeps packets, `help` lists the rest\n")
-        with Captures(args[0] if args else kwargs["mininet"]) as self._captures:
+        with Captures(network) as self._captures:
             super().__init__(*args, **kwargs)  # returns when the user leaves it
         self._observer.stop()
 
@@ -65,7 +69,7 @@ class FlightpathCLI(CLI):
             return None
         finally:
             verb = line.partition(" ")[0]
-            is_script = verb == "source"  # each of its lines has a certificate
+            is_script = verb in ("source", "step", "until")  # each of its lines has a certificate; a step is a part
             if not is_script and (certificate := CERTIFIER.certificate(mark, always=verb == "certify")):
                 output(certificate)
 

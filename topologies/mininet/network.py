@@ -21,6 +21,7 @@ from topologies.links.texts import mininet_units
 from topologies.mininet import congestion_control
 from topologies.mininet.certificates import CERTIFIER
 from topologies.mininet.display import require_display
+from topologies.mininet.live import LIVE
 from topologies.mininet.scripts.nodes import NO_CPU_LIMIT_HINT, ScriptController, ScriptSwitch
 from topologies.mininet.scripts.tc_options import take_shape
 from topologies.sandbox.kernel_settings import entry
@@ -75,9 +76,11 @@ class InteractiveNetwork(EmulatedNetwork):
     def start(self) -> None:
         super().start()
         CERTIFIER.watch(self)
+        LIVE.watch(self)
 
     @override
     def stop(self) -> None:
+        LIVE.leave(self)
         CERTIFIER.leave(self)
         super().stop()
 

@@ -107,9 +107,7 @@ def profile_of(options: Namespace, location: StoreLocation | None) -> Profile | 
     from probes.preflight.history.profiles import find_profile  # with the store, which few measurements need so early
     from results.store.store import Store
 
-    if location is None:
-        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
-    profile = find_profile(Store.open(location), options.profile)
+    profile = find_profile(Store.open(of_profiles(location)), options.profile)
     if profile is None:
         if not options.host:
             hint = "add it: preflight profile add NAME --host HOST"
@@ -139,6 +137,13 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of measurements, 1 or more")
     return min(int(text), 2**31)
+
+
+def of_profiles(location: StoreLocation | None) -> StoreLocation:
+    """Returns the store of a measurement under a profile; raises UsageError if there is to be none."""
+    if location is None:
+        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
+    return location
 
 
 def sites(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
 from flightpath.terminal import visible
 from flightpath.units import format_span
-from probes.preflight.commands.common import MAX_MEASUREMENTS, add_profile_option, count, show, sites
+from probes.preflight.commands.common import MAX_MEASUREMENTS, add_profile_option, count, of_profiles, show, sites
 from probes.preflight.commands.matrix_output import MAX_DRAWN, Measured, as_json, draw, print_matrix
 from probes.preflight.history.health import judged
 from probes.preflight.history.past import PastMeasurement, load
@@ -131,9 +131,7 @@ def _profile(
     name: str, spec: TransferSpec, ends: tuple[Sequence[str], Sequence[str]], location: StoreLocation | None
 ) -> Profile:
     """Returns the profile of a name, which is made if there is none; it must measure the same sites."""
-    if location is None:
-        raise UsageError("--profile: what is not stored belongs to no profile", "leave out --profile or --forget")
-    store, (sources, targets) = Store.open(location), ends
+    store, (sources, targets) = Store.open(of_profiles(location)), ends
     profile = find_profile(store, name) or add_profile(store, name, spec, sources=sources, targets=targets)
     if (set(profile.sources), set(profile.targets)) != (set(sources), set(targets)):
         raise UsageError(f"profile {name!r} measures other sites: {profile.words}", "choose another name for these")

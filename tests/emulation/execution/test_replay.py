@@ -115,9 +115,11 @@ def test_at_a_terminal_ctrl_c_stops_the_clock_again(stored):
 
 @pytest.mark.nightly
 def test_events_are_found_when_they_happen(stored):
-    done = replay(stored, "subflow joined", "h1 ss -tnH", "until link down", "links", "until link up", "links")
+    steps = "until 0.2s", *["step packet"] * 3
+    done = replay(stored, "subflow joined", "h1 ss -tnH", *steps, "until link down", "links", "until link up", "links")
     assert done.returncode == 0, done
-    _, joined, down, up = stops(done.stderr)
+    _, joined, _, *packets, down, up = stops(done.stderr)
+    assert 0.2 < packets[0] < packets[1] < packets[2] < 0.201, "at 50 Mb/s"
     assert 0 < joined < 0.1 and 0 <= down - 0.6 < 1e-3 and 0 <= up - 0.7 < 1e-3
     assert "10.0.2.1" in done.stdout
     assert [*re.findall("h1->h2 +h1-eth1 +(.*?)  ", done.stdout)] == ["down", "50 Mbit/s"]

@@ -275,6 +275,13 @@ def test_mn_at_the_keyboard_keeps_real_pace(tmp_path, monkeypatch):
         dates = [float(_answer(terminal, "dtn1 date +%s.%N", prompt))]
         dates.append(float(_answer(terminal, "dtn1 date +%s.%N", prompt)))
         assert 0 < dates[1] - dates[0] < 5
+        _stands_still(terminal)
+        terminal.type("go\n")
+        terminal.read_until(prompt)
+        began = time.monotonic()
+        terminal.type("dtn1 sleep 2\n")
+        terminal.read_until(prompt)
+        assert time.monotonic() - began > 1.5, "it keeps real pace again"
         terminal.type("exit\n")
         assert terminal.exit_code() == 0
 
@@ -282,6 +289,26 @@ def test_mn_at_the_keyboard_keeps_real_pace(tmp_path, monkeypatch):
 def _answer(terminal: Terminal, command: str, prompt: str) -> str:
     terminal.type(f"{command}\n")
     return terminal.read_until(prompt).splitlines()[1]
+
+
+def _stands_still(terminal: Terminal) -> None:
+    """Stops the clock of mn, looks, and lets it go on by steps."""
+    prompt = " s> "
+    terminal.type("stop\n")
+    terminal.read_until(prompt)
+    dates = [float(_answer(terminal, "dtn1 date +%s.%N", prompt))]
+    time.sleep(0.5)
+    terminal.type("\x03")
+    terminal.read_until(prompt)
+    dates.append(float(_answer(terminal, "dtn1 date +%s.%N", prompt)))
+    assert 0 < dates[1] - dates[0] < 0.02
+    for line in ("step 5s", "until link down"):
+        began = time.monotonic()
+        terminal.type(f"{line}\n")
+        shown = terminal.read_until(prompt)
+        assert time.monotonic() - began < 5 or line != "step 5s", "at once"
+    assert "neither looked into" in shown, "of the relay"
+    assert 5 < float(_answer(terminal, "dtn1 date +%s.%N", prompt)) - dates[1] < 5.1
 
 
 def test_a_script_of_mininets_gives_the_same_digits_each_time(tmp_path):

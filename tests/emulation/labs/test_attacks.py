@@ -18,6 +18,7 @@ from labs.solutions.attempt import Attempt
 from tests.support.handed_in import hand_in
 from tests.support.rings import nightly
 from tests.support.uml import require_uml_kernel
+from tests.support.watched_pages import shown
 
 SOURCE = Path(__file__).parents[2] / "support" / "becomes_root.c"
 WRITABLE = "find / /run /dev -maxdepth 2 ( -path /proc -o -path /sys ) -prune -o -writable -type d -print"
@@ -161,13 +162,16 @@ def test_what_prints_instead_of_measuring_gets_no_marks(labs, tmp_path):
 
 @pytest.mark.starts_kernels
 @pytest.mark.timeout(300)
-def test_modules_in_a_student_s_folder_do_not_take_the_place_of_ours(tmp_path):
+def test_modules_in_a_student_s_folder_do_not_take_the_place_of_ours_and_its_packets_are_watched(tmp_path):
     require_uml_kernel()
     folder = work.start(catalogue.find(2), Variant("anna"), tmp_path / "anna")
-    (folder / "answers.toml").write_text("rtt_ms = 1\n")
+    (folder / "answers.toml").write_text("rtt_ms = 1\nbuffer_kb = 10\n")
     ours = [file.parent.name for file in PROJECT.glob("*/__init__.py")]
     for name in [*ours, "json", "random", "sitecustomize", "pydantic", "mininet"]:
         (folder / f"{name}.py").write_text(f"raise SystemExit({name!r})\n")
     argv = [Path(sys.executable).with_name("flightpath"), "lab", "check"]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=280)
     assert done.returncode == 1 and "0 of 4 points" in done.stdout, done
+    facts, columns = shown(folder / "check.html")
+    assert "watch what happened: check.html" in done.stdout and facts["title"].startswith("Lab 2 Fill the pipe")
+    assert (columns["payload"] > 0).sum() > 100

@@ -177,6 +177,26 @@ def test_a_part_that_dies_is_named():
             net.ping("dtn1", "dtn2", count=1)
 
 
+def _stopped_at_a_retransmission(net: flightpath.Network) -> list[float]:
+    """Stops a transfer at events and a moment; returns when."""
+    retransmitted = ["sh", "-c", "nstat -asz TcpRetransSegs | awk '/^Tcp/ {print $2}'"]
+    with net.popen("dtn2", ["iperf3", "-s"]), net.popen("dtn1", ["iperf3", "-c", net.address("dtn2"), "-t", "3"]):
+        before = int(net.run("dtn1", retransmitted).stdout)
+        stops = [net.stop_at("retransmission")]
+        after = int(net.run("dtn1", retransmitted).stdout)
+        assert before < after < before + 20, "it stands still soon after the first one"
+        stops.append(net.stop_at("queue s1-s2 > 0.1%"))
+        stops.append(net.stop_at(f"{stops[-1] + 0.01:.9f}s"))
+        assert stops[0] < stops[1] and 0 <= stops[2] - stops[1] - 0.01 < 1e-3
+        with pytest.raises(UsageError, match="is over: it is"):
+            net.stop_at("0.01s")
+        with pytest.raises(UsageError, match="did you mean 'retransmission'"):
+            net.stop_at("retransmision")
+        with pytest.raises(MeasurementFailed, match=r"no .link down. within 0\.01 s"):
+            net.stop_at("link down", limit="10ms")
+    return stops
+
+
 @pytest.mark.starts_kernels
 def test_in_virtual_time_the_same_calls_give_the_same_figures_and_the_clock_stands_still_between_them():
     runs = []
@@ -193,16 +213,17 @@ def test_in_virtual_time_the_same_calls_give_the_same_figures_and_the_clock_stan
                 net.step("60ms")
                 assert waiting.wait(timeout=0).stdout
             goodput = net.iperf("dtn1", "dtn2", seconds=1)
+            stops = _stopped_at_a_retransmission(net)
             with pytest.raises(MeasurementFailed, match="no end after 300 s"):
                 net.run("dtn1", ["sleep", "400"], timeout=300)
             with pytest.raises(UsageError):
                 net.ping("dtn1", "dtn2", port=7)
-            runs.append((readings, goodput, net.certificate().verdict, net.links.to_csv()))
+            runs.append((readings, goodput, stops, net.certificate().verdict, net.links.to_csv()))
             os.kill(net._process.pid, signal.SIGKILL)
             with pytest.raises(MeasurementFailed, match="kernel has ended before the command"):
                 net.run("dtn1", ["true"])
     assert runs[0] == runs[1]
-    (first, second), _, verdict, _ = runs[0]
+    (first, second), _, _, verdict, _ = runs[0]
     assert second - first < 0.01 and verdict is Verdict.FAITHFUL
 
 

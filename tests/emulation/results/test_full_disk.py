@@ -42,8 +42,8 @@ def small_disk(mib: int) -> Path:
     return folder
 
 
-def fill_up(folder: Path) -> Path:
-    ballast = folder / "more"
+def fill_up(folder: Path, name: str = "more") -> Path:
+    ballast = folder / name
     with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
         while file.write(b"\xff" * 4096):
             pass
@@ -128,10 +128,12 @@ def test_a_preflight_on_a_full_disk_is_not_begun_and_one_that_goes_on_loses_noth
     recording.begin(whole.started_at)
     ballast = fill_up(folder)
     recording.add(whole.iterations[0])
-    recording.finish(whole)  # into the space that was reserved for it
+    recording.finish(whole)  # into the space that was reserved for it, of which the rest is free again
+    rest = fill_up(folder, "rest")
     with pytest.raises(FlightpathError, match=r"disk is full(.|\n)*free some space"):
         Recording(folder / "runs", whole.target, whole.spec).begin(whole.started_at)
     ballast.unlink()
+    rest.unlink()
     store_result(preflight([7e8], at=day(1)), folder / "runs")
     store = Store.open(folder / "runs", create=False)
     assert load_result(store, recording.run_id) == whole

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.virtual
 
 SCENARIOS = (
     *("congestion_quadpath", "congestion_race", "dtn_bottleneck", "dtn_congestion", "dtn_mss", "dtn_multihomed"),
-    *("dtn_streams", "vegas_thresholds"),
+    *("dtn_streams", "transport_league", "vegas_thresholds"),
 )
 
 

@@ -102,6 +102,7 @@ def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept_an
 def _shows_what_was_captured(page, capture, recording, folder):
     """At ten random moments, as many bytes have entered the link and arrived on it as tcpdump saw at its end."""
     facts, columns = shown(page)
+    assert recording["slowdown"] > 1, "what recording costs is on record"
     assert recording["missing"] == 0 and len(columns["entered"]) <= recording["packets"] and not recording["full"]
     assert recording["bytes"] < 40 * recording["packets"] + 50_000
     began = read(folder / recording["file"]).description["began_ns"]

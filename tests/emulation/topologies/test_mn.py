@@ -15,6 +15,7 @@ from flightpath.errors import FlightpathError
 from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from results.exchange.networks import live_networks
 from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal
@@ -61,6 +62,29 @@ def test_every_host_reaches_every_other(arguments):
     assert "Results: 0% dropped" in done.stdout, done.stdout
     assert done.returncode == 0
     assert machine() == before
+
+
+def test_the_dashboard_has_its_network_until_it_ends_or_is_killed(tmp_path):
+    store, ended = tmp_path / "results/runs", tmp_path / "results/runs/.networks"
+    store.mkdir(parents=True)
+    argv = [Path(sys.executable).with_name("flightpath"), "mn", "--topo", "dtn_pair", "--link", "relay,bw=100"]
+    for end in ("quit", "kill"):
+        with Running(argv, tmp_path) as process:
+            process.type("dtn1 ping -i 0.2 dtn2 > /dev/null &")
+
+            def shown():
+                loads = [link for each in live_networks(store) for link in each.links if min(link.rate_bps) > 0]
+                return loads and live_networks(store)[0]
+
+            wait_until(lambda: bool(shown()), "the links to carry pings", 30)
+            network = shown() or live_networks(store)[0]
+            assert set(network.hosts) == {"dtn1", "dtn2"} and network.command.startswith("mn --topo dtn_pair")
+            assert {100e6} == {limit for link in network.links for limit in link.limit_bps if limit} and network.series
+            if end == "quit":
+                process.type("quit")
+                process.wait(30)
+                assert list(ended.iterdir()) == []
+        wait_until(lambda: not live_networks(store), "the killed network to vanish", 10)
 
 
 TOPOLOGY = """

@@ -48,6 +48,8 @@ def shown(start: str) -> list[tuple[str, list[str]]]:
 
 def unknown(words: list[str]) -> list[str]:
     """What a command of `flightpath` does not have of the words that name it and of its options."""
+    if words[:2] == ["museum", "run"]:
+        words = ["run", f"{words[2]}.toml", *words[3:]]
     name, *rest = words
     if name not in cli.COMMANDS:
         return [name]

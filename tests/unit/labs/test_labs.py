@@ -70,7 +70,7 @@ def test_work_that_cannot_be_tried_costs_no_right_answer_and_gets_no_hints_but_o
     (folder / "answers.toml").write_text("subflows = 3\ncores_single = 2\n")
     checked = judged(work.read(folder), Measured({}, Verdict.UNUSABLE, failure="line 2:\n  no such flag"))
     assert (checked.points, checked.of) == (1, 10) and checked.is_judged and not checked.passed
-    page.print_checked(Console(), checked, None)
+    page.print_checked(Console(), checked, {})
     shown = capsys.readouterr().out
     assert "line 2:\n  no such flag" in shown and shown.count("hint: ") == 2 and shown.count("not tried") == 6
 

@@ -1,16 +1,33 @@
 """The charts of any scenario: what may not be believed is never drawn like the rest."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from experiments.figures import curve
 from flightpath.clock import Clock
+from results.figures import style
+from results.figures.chart import Kind
 from results.figures.charts import bars, curves, looks_of
 from results.figures.drawing import draw_figures
+from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.side_by_side import side_by_side
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
+from results.figures.style import Look
+from results.pages.html_report import embedded_figure
+from results.records import (
+    Cell,
+    CellResult,
+    Certificate,
+    Measurement,
+    Metric,
+    RunRecord,
+    RunStatus,
+    Series,
+    Verdict,
+)
 from tests.support.reading_pages import words_of
 
 FAITHFUL = Certificate(Verdict.FAITHFUL)
@@ -77,6 +94,52 @@ def test_what_may_not_be_believed_is_left_out_of_the_means_and_says_so(tmp_path)
     only_spoilt = [cell for cell in spoilt if cell.certificate.verdict is Verdict.UNUSABLE]
     figure = bars(only_spoilt, "goodput", groups="paths", by="kind", **WORDS)
     assert {patch.get_alpha() for patch in figure.axes[0].patches} == {0.3}
+
+
+def test_a_figure_carries_its_data_into_the_page_on_which_it_is_explored(tmp_path):
+    spoilt = cells(Verdict.UNUSABLE)
+    hostile = {**WORDS, "title": "</script><b>"}
+    figures = {
+        "curves": lambda _: curves(spoilt, "goodput", x="paths", by="kind", panels="policy", scale=1e-6, **hostile),
+        "bars": lambda _: bars(spoilt, "goodput", groups="paths", by="kind", scale=1e-6, level=("limit", 300), **WORDS),
+    }
+    drawn = {path.stem: path for path in draw_figures(figures, [], tmp_path) if path.suffix == ".svg"}
+    embedded = embedded_figure(drawn["curves"])
+    assert "<" not in embedded.chart and "<metadata>" not in embedded.svg
+    chart = json.loads(embedded.chart)
+    assert (chart["title"], chart["verdict"]) == ("</script><b>", "unusable")
+    assert [panel["title"] for panel in chart["panels"]] == ["disjoint", "single"]
+    line, crosses, *_ = chart["panels"][1]["traces"]
+    assert (line["label"], line["kind"], line["x"], crosses["kind"]) == ("mptcp", "marked", [1, 2, 4], "crosses")
+    assert line["y"] == pytest.approx([100, 200, 400], rel=1e-5) and line["low"][1] is None
+    assert line["cells"][2] == ["policy=single", "kind=mptcp", "paths=4"]
+    assert crosses["x"] == [2] and crosses["notes"] == ["unusable"]
+    (panel,) = json.loads(embedded_figure(drawn["bars"]).chart)["panels"]
+    assert panel["ticks"] == [[0, "1"], [1, "2"], [2, "4"]]
+    assert [trace["kind"] for trace in panel["traces"]] == ["bars", "bars", "reference"]
+    assert panel["traces"][0]["cells"][0] == ["paths=1", "kind=mptcp"]
+
+
+def test_curves_over_time_lead_to_their_cells():
+    measured = [
+        CellResult(
+            Cell({"load": 5}, repetition),
+            Measurement(series={"rate": Series("bit/s", (0.0, 1.0), (1e6, repetition * 1e6))}),
+            certificate,
+        )
+        for repetition, certificate in ((1, FAITHFUL), (2, FAITHFUL), (3, Certificate(Verdict.UNUSABLE)))
+    ]
+    panel = TimePanel("5", [curve(measured, "rate", Look("rate", style.BLUE), 1e-6)], level=2.0, mark_s=0.5)
+    figure = lines_over_time([panel], measured, title="t", y_label="Mbit/s", level_label="limit", mark_label="end")
+    (described,) = figure.chart.panels
+    *lines, level = described.traces
+    assert [(line.kind, *line.cells) for line in lines] == [
+        (Kind.THIN, ["load=5", "#1"]),
+        (Kind.THIN, ["load=5", "#2"]),
+        (Kind.DOTTED, ["load=5", "#3"]),
+        (Kind.LINE, ["load=5"]),
+    ]
+    assert lines[-1].y == [1.0, 1.5] and level.y == [2.0, 2.0] and described.marks == {"end": 0.5}
 
 
 def test_looks_differ_in_more_than_colour():

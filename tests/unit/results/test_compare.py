@@ -13,8 +13,10 @@ from results.comparison.clocks import machine_or_protocol
 from results.comparison.compare import Change, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import trends
+from results.pages.explored import means_chart
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
 from results.statistics import effects
+from results.store.query import RunQuery
 from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
 from tests.support.stored_runs import simple
 
@@ -107,12 +109,29 @@ def test_the_process_that_limits_a_protocol_on_this_machine_is_named(here, cpu, 
 def test_a_chart_of_the_history_has_a_line_for_each_plan(store):
     other = {**PLAN, "form": "quick", "settings": {"threads": 50, "link": "<1Mbit>"}}
     runs = [kept(store, like_the_paper(1, LOADS), plan=plan)[0].run_id for plan in (PLAN, other, PLAN, PLAN, other)]
-    chart = trends(store, "mptcp_load", "run_time", "", 10)[0]
-    assert [(dot["run_id"], dot["plan"]) for dot in chart["dots"]] == list(zip(runs, "abaab", strict=True))
-    assert [len(line["points"].split()) for line in chart["lines"]] == [3, 2]
-    assert chart["plans"] == [("a", "threads=4000; link=-"), ("b", "threads=50; link=<1Mbit>")]
-    (alone,) = trends(store, "mptcp_load", "run_time", "", 1)[0]["lines"]
-    assert len(alone["points"].split()) == 1
+    trend = trends(store, "run_time", RunQuery("mptcp_load", last=10))[0]
+    assert [(dot["run_id"], dot["plan"]) for dot in trend["dots"]] == list(zip(runs, "abaab", strict=True))
+    (panel,) = json.loads(trend["chart"])["panels"]
+    assert [(trace["label"], trace["x"]) for trace in panel["traces"]] == [("plan a", [0, 2, 3]), ("plan b", [1, 4])]
+    assert panel["traces"][1]["links"][0].startswith(f"/runs/{runs[1]}#of:load%3D500&protocol%3D")
+    assert trend["plans"] == [("a", "threads=4000; link=-"), ("b", "threads=50; link=<1Mbit>")]
+    (alone,) = json.loads(trends(store, "run_time", RunQuery("mptcp_load", last=1))[0]["chart"])["panels"]
+    assert [trace["x"] for trace in alone["traces"]] == [[0]]
+
+
+def test_runs_on_the_same_axes_have_a_line_each_and_lead_to_their_cells(store):
+    runs = [kept(store, like_the_paper(2, LOADS)) for _ in range(2)]
+    chart = json.loads(means_chart(runs, ["run_time", "gone"], linked=True).json)
+    (panel,) = chart["panels"]
+    assert (chart["x_label"], panel["y_label"]) == ("load", "(s)")
+    expected = {f"{record.run_id} {protocol}" for record, _ in runs for protocol in ("tcp", "mptcp")}
+    assert {trace["label"] for trace in panel["traces"]} == expected
+    for trace in panel["traces"]:
+        run_id = trace["label"].split()[0]
+        assert trace["x"] == list(LOADS) and trace.get("dashed", False) == (run_id == runs[1][0].run_id)
+        assert all(link.startswith(f"/runs/{run_id}#of:protocol%3D") for link in trace["links"])
+    assert means_chart(runs[:1], ["run_time"]).panels[0].traces[0].cells[0] == ("protocol=mptcp", "load=500")
+    assert means_chart([(runs[0][0], runs[0][1][:1])], ["run_time"]) is None, "one cell varies nothing"
 
 
 def test_history_is_that_of_the_same_conditions(store):

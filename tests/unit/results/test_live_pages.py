@@ -1,17 +1,22 @@
 """What a run shows while it goes on: whether it really does, its links by their hosts, and their load."""
 
+import fcntl
+import json
 import platform
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
 from execution.progress import _loads
 from probes.counters.sampling import CounterLog, WatchedLink
 from results.dashboard.app import application
+from results.exchange.networks import FOLDER
 from results.exchange.progress import LinkLoad
 from results.figures.network import Load, live_network
-from results.pages.templating import environment
+from results.pages.content import series_rows
+from results.pages.explored import averaged, series_chart
 from results.records import (
     Cell,
     CellResult,
@@ -26,10 +31,11 @@ from results.records import (
 )
 from results.store.run_list import with_actual_status
 from results.store.run_lock import RunLock
-from results.store.store import Store
+from results.store.store import DEFAULT_FOLDER, Store
 from results.summary.claims import finding
 from results.summary.runs import status_text
 from tests.support.asking_pages import asked
+from topologies.mininet import live
 
 HOLD = """
 import sys
@@ -101,12 +107,41 @@ def test_nothing_is_drawn_before_anything_is_known():
     assert live_network([LinkLoad(name="x", interfaces="strange", rate_bps=(1, 1), limit_bps=(None, None))]) is None
 
 
-def test_a_sparkline_has_axes_and_the_value_of_now():
-    template = environment().from_string('{% import "macros.html" as the %}{{ the.spark(series) }}')
-    page = template.render(series=Series("bit/s", (0.0, 1.0, 2.0), (1e6, 4e6, 2e6)))
-    assert 'aria-label="now 2 Mbit/s; from 1 to 4 Mbit/s in 2 s"' in page
-    assert ">4</text>" in page and ">0</text>" in page and ">0 s</text>" in page and ">2 s</text>" in page
-    assert "now 2 Mbit/s" in page
+def test_what_is_measured_now_has_a_chart_and_its_numbers():
+    series = {"goodput": Series("bit/s", (0.0, 1.0, 2.0), (1e6, 4e6, 1e6)), "none": Series("s", (), ())}
+    assert series_rows(series) == [("goodput", "Mbit/s", ["1", "1", "2", "4"])]
+    (panel,) = series_chart(series).panels
+    assert (panel.y_label, list(panel.traces[0].x), list(panel.traces[0].y)) == ("(Mbit/s)", [0, 1, 2], [1, 4, 1])
+    assert series_chart({"none": series["none"]}) is None
+    long = Series("s", tuple(map(float, range(2500))), (1.0, 3.0) * 1250)
+    times, values = averaged(long)
+    assert len(times) == 833 and values[:2] == pytest.approx([5 / 3, 7 / 3])
+
+
+REPORT = {
+    "command": "mn --topo <single>",
+    "told_at": "2026-11-26T16:00:00+00:00",
+    "hosts": ["alice"],
+    "links": [{"name": "l", "interfaces": "alice-eth0:s1-eth1", "rate_bps": [5e6, 0], "limit_bps": [1e7, None]}],
+    "series": {"alice": {"unit": "bit/s", "times_s": [0, 1], "values": [1, 5e6]}},
+}
+
+
+def test_networks_of_mn_are_shown_while_their_process_lives(store):
+    application_of_store, folder = application(store, lambda *_: [], lambda *_: []), store.folder / FOLDER
+    folder.mkdir()
+    for name, report in (("1", REPORT), ("2", {**REPORT, "links": [3]})):
+        (folder / f"{name}.json").write_text(json.dumps(report))
+        (folder / f"{name}.lock").touch()
+    assert b"/networks" not in asked(application_of_store, "/")[1], "its process has ended"
+    with ExitStack() as stack:
+        for name in "12":
+            fcntl.flock(stack.enter_context((folder / f"{name}.lock").open()), fcntl.LOCK_EX)
+        assert b"/networks" in asked(application_of_store, "/")[1]
+        page = asked(application_of_store, "/networks")[1].decode()
+    assert "mn --topo &lt;single&gt;" in page and page.count('class="network"') == 1, "what cannot be read is left out"
+    assert '<rect class="node"' in page and ">alice</text>" in page and ">5Mbit</text>" in page
+    assert live.STORE == DEFAULT_FOLDER and live.FOLDER == FOLDER
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,23 @@
 import hashlib
 import json
 import struct
+import subprocess
 from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from flightpath.cli import main
 from flightpath.errors import UsageError
 from results.pages.watch_page import WatchedCell, render_watch
-from results.recording.blocks import file_name
+from results.recording.blocks import FOLDER, append_description, file_name
 from results.recording.events import KINDS, events, retransmissions
 from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
 from results.recording.journeys import FATES, journeys
+from results.recording.pcapng import write_pcapng
+from results.records import Cell, CellResult, Certificate, Measurement, Verdict
+from results.store.store import Store
 from tests.support.watched_pages import shown
 
 BASE = 1_700_000_000_000_000_000
@@ -48,10 +53,10 @@ DESCRIPTION = {
 def flow(number: int, source: str, target: str, mptcp: int = 0, value: bytes = bytes(8)) -> np.ndarray:
     row = np.zeros(1, FLOW_ROW)
     for side, text in (("source", source), ("target", target)):
-        address, port = text.split(":")
+        address, _, port = text.rpartition(":")
         row[side] = np.frombuffer(ip_address(address).packed.ljust(16, b"\0"), "V16")
         row[f"{side}_port"] = int(port)
-    row["family"], row["protocol"], row["flow"], row["mptcp"] = 4, 6, number, mptcp
+    row["family"], row["protocol"], row["flow"], row["mptcp"] = ip_address(address).version, 6, number, mptcp
     row["mptcp_value"] = np.frombuffer(value, "V8")
     return row
 
@@ -173,3 +178,47 @@ def test_a_file_is_read_whole_or_refused(tmp_path: Path):
             read(file)
     with pytest.raises(UsageError, match="cannot read the recording"):
         read(tmp_path / "none")
+
+
+def test_a_pcapng_file_has_the_headers_and_what_became_of_each_packet(tmp_path: Path):
+    """As tcpdump reads it, checksums included."""
+    burst = [{"time": 10, "identity": number, "seq": 1000 * number + 1, "ecn": 3} for number in range(5)]
+    ends = [("10.0.0.1:1", "10.0.0.2:2"), ("10.0.0.2:2", "10.0.0.1:1"), ("fd00::1:7", "fd00::2:9")]
+    known = [flow(number, *each) for number, each in enumerate(ends)]
+    late = [{"time": 500, "identity": 90, "point": 1, "flow": 1}]
+    late += [{"time": 501, "identity": 91, "flow": 2, "headers": 94}]
+    made = recording([*burst, *late], [(19.6 + 8.5 * number, 0, number) for number in range(4)], flows=known)
+    file = tmp_path / "x.pcapng"
+    assert write_pcapng(made, file, 0.01, 0.6) == 7
+    argv = ["tcpdump", "-nn", "-tt", "--nano", "-S", "-v", "-r", str(file)]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert "bad" not in printed and "truncated" not in printed, printed
+    assert printed.count("1700000000.010000000 IP (tos 0x3,CE, ttl 64, id 1") == 5, printed
+    assert printed.count("10.0.0.1.1 > 10.0.0.2.2: Flags [.], seq ") == 5 and "seq 4001:5001, ack 1, win 9" in printed
+    assert "10.0.0.2.2 > 10.0.0.1.1" in printed and "fd00::1.7 > fd00::2.9" in printed
+    data = file.read_bytes()
+    comments = (b"dropped: queue full", b"dropped: loss", b"waited 0.072 ms, arrived after 9.600 ms")
+    assert [data.count(each) for each in comments] == [1, 1, 1] and b"h1->h2 (h1-eth0:h2-eth0)" in data
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--speed", "1/100"], "--speed is for pictures and films"),
+        (["--speed", "1/0", "--output", "x.gif"], "'1/0' is no speed"),
+        (["--speed", "1/10000", "--output", "x.gif"], "the film would have more than 1500 frames"),
+        (["--from", "3s", "--output", "x.png"], "the recording ends after 2 s"),
+        (["--beside", "latest", "--output", "x.pcapng"], "a pcapng file is of one cell"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    store = Store.open(tmp_path / "runs")
+    run_id = store.begin_run("congestion_race", {}, {}, [])
+    cell = CellResult(Cell({"a": 1}, 1), Measurement({}), Certificate(Verdict.FAITHFUL))
+    store.record(run_id, cell, 0)
+    file = store.artifacts(run_id) / FOLDER / file_name(cell.cell.label)
+    file.parent.mkdir(parents=True)
+    append_description(file, DESCRIPTION)
+    assert main(["watch", "latest", *words, "--results", str(tmp_path / "runs")]) == 2
+    assert said in capsys.readouterr().err and not [*tmp_path.glob("x.*")]

@@ -179,7 +179,11 @@ def test_a_long_run_has_a_page_that_says_what_it_lacks(store, monkeypatch):
     for order, result in enumerate(like_the_paper(2, LOADS)):
         store.record(run_id, result, order)
     text = render_html(store, run_id)
-    assert text.count("<details><summary>protocol=") == 5 and "Over time" not in text
+    assert text.count("<details><summary>protocol=") == 5 and text.count("<summary>Over time") == 4
+    assert (
+        len(json.loads(re.search(r'id="cells-over-time"[^>]*><script type="application/json">(.*?)</script>', text)[1]))
+        == 4
+    )
     assert "With 8 cells this page would be too long" in text and "lost writes" not in text
 
 

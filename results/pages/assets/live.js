@@ -35,8 +35,10 @@
         const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("live");
         if (fresh) {
           copyState(old, fresh);
+          const focus = charts.focus();
           old.replaceWith(fresh);
-          window.flightpathTables.enhance(fresh);
+          for (const each of [window.flightpathTables, charts, overTime]) each.enhance(fresh);
+          charts.focusOn(focus);
         }
       }
     } catch {

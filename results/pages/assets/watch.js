@@ -84,6 +84,20 @@ const player = {
     this.request();
   },
 
+  // For pictures and films: shows what a reader looks at and nothing to press; returns the page's height.
+  film(speed) {
+    document.body.classList.add("film");
+    this.setSpeed(Math.log10(speed));
+    this.show(this.time);
+    return document.querySelector("main").getBoundingClientRect().bottom + scrollY + 12;
+  },
+
+  show(time) {
+    this.seek(time, false);
+    cancelAnimationFrame(this.requested);
+    this.frame(performance.now());
+  },
+
   setSpeed(exponent) {
     byId("speed").value = exponent;
     const speed = this.speed;

@@ -1,7 +1,7 @@
 // The network: packets move along links, queues fill beside them, drops fall out.
 "use strict";
 
-const DROP_SECONDS = 0.9;
+const DROP_SECONDS = 0.9, BOW = 150;
 
 function style(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 
@@ -33,7 +33,8 @@ class NetworkView {
     this.spots = [];
     const [width, height] = recording.size, rows = new Set(recording.nodes.map((node) => Math.round(node.y))).size;
     this.source = { width, height };
-    this.height = Math.max(190, Math.min(460, 90 + rows * 78));
+    const bow = Math.max(0, ...recording.links.map((link) => Math.abs(link.bow)));
+    this.height = Math.max(190, Math.min(460, 90 + rows * 78)) + 2 * bow * BOW / 2;
   }
 
   place(x, y) {
@@ -55,7 +56,10 @@ class NetworkView {
   draw(time, speed, focus) {
     const context = fit(this.canvas, this.height), recording = this.recording, wide = this.wide = this.canvas.clientWidth;
     context.clearRect(0, 0, wide, this.height);
-    this.lines = recording.links.map(({ line }) => [...this.place(line[0], line[1]), ...this.place(line[2], line[3]), ...this.place(line[4], line[5])]);
+    this.lines = recording.links.map(({ line, bow }) => {
+      const [ax, ay, mx, my, bx, by] = [0, 2, 4].flatMap((n) => this.place(line[n], line[n + 1])), length = Math.hypot(bx - ax, by - ay) || 1;
+      return [ax, ay, mx - (by - ay) / length * bow * BOW, my + (bx - ax) / length * bow * BOW, bx, by];
+    });
     this.drawLinks(context);
     this.spots.length = 0;
     this.waiting = new Map(); // bytes in each queue by their flows' colours
@@ -85,7 +89,7 @@ class NetworkView {
     } else if (texts.length <= 8) {
       texts.forEach((text, link) => {
         const [x, y] = this.at(2 * link, 0.4);
-        if (context.measureText(text).width < this.wide - 20) context.fillText(text, x, y - 30);
+        if (context.measureText(text).width < this.wide - 20) context.fillText(text, x, y - 44); // above the queue of the other direction
       });
     }
   }
@@ -113,13 +117,15 @@ class NetworkView {
   drawQueue(context, point, time) {
     const { queue } = this.recording.directions[point], { peak } = this.recording.queues[point];
     const limit = queue || peak;
-    if (!limit || peak < 0.005 * limit) return;
+    if (!limit || peak < 0.02 * limit) return;
     const bytes = this.recording.queued(point, time), isFull = bytes > 0.97 * limit;
     const [ax, ay] = this.at(point, 0), [bx, by] = this.at(point, 0.15), angle = Math.atan2(by - ay, bx - ax);
-    const wide = Math.min(120, this.wide / 5), tall = this.lines.length > 3 ? 12 : 18, left = 32, top = 14;
+    const wide = Math.min(120, this.wide / 5), tall = this.lines.length > 3 ? 12 : 18, left = 32;
+    // The link leads to the right, and its queue is below; on the outer side, if several links join the same nodes.
+    const isInside = this.recording.links[point >> 1].bow * (point & 1 ? -1 : 1) < 0, top = isInside ? -14 - tall : 14;
     context.save();
     context.translate(ax, ay);
-    context.rotate(angle); // the link leads to the right, and its queue is below
+    context.rotate(angle);
     context.fillStyle = palette.paper;
     context.fillRect(left, top, wide, tall);
     let filled = 0;
@@ -132,7 +138,7 @@ class NetworkView {
     context.strokeStyle = isFull ? palette.drop : palette.quiet;
     context.lineWidth = isFull ? 2.5 : 1;
     context.strokeRect(left, top, wide, tall);
-    context.translate(left + wide / 2, top + tall + 11);
+    context.translate(left + wide / 2, isInside ? top - 11 : top + tall + 11);
     if (Math.abs(angle) > Math.PI / 2) context.rotate(Math.PI);
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "center";
