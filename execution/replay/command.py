@@ -77,7 +77,7 @@ def _replay(options: argparse.Namespace) -> int:
     record = store.run(options.run)
     plan = stored_plan(record)
     stored = stored_cell(store.cells(record.run_id), options.cell, record.run_id)
-    scenario = catalogue.get(record.scenario)
+    scenario = catalogue.of_plan(record.scenario, plan.settings) or catalogue.get(record.scenario)
     planned = planned_cell(plan, stored.cell)
     _say_what_is_repeated(record, planned)
     with stopped_cell(scenario, plan, planned) as cell:

@@ -1,5 +1,6 @@
 """The claims of an experiment file, judged by the rules of `experiments.judging`."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from flightpath.units import parse_bandwidth, parse_bytes, parse_duration, parse
 from results.summary.numbers import scale
 
 _DIRECTIONS = {"more": MORE, "less": LESS, "same": ALIKE}
+_SHARE = re.compile(r"(.+?%) of (.+)")
 _READERS: Mapping[str, Callable[[str], float]] = {
     "bit/s": parse_bandwidth,
     "B": parse_bytes,
@@ -64,10 +66,11 @@ def _bound(expect: Expect, name: str, number: int, unit: str) -> float | None:
         return None if value is None else float(value)
     try:
         if unit not in _READERS:
-            raise UsageError(f"{name}: {value!r} is no number of {unit}", "write a number")
-        return _READERS[unit](value)
+            raise UsageError(f"{value!r} is no number of {unit}", "write a number")
+        share, whole = match.groups() if (match := _SHARE.fullmatch(value)) else ("100%", value)
+        return parse_probability(share, "share") * _READERS[unit](whole)
     except UsageError as error:
-        raise InvalidKey(("expect", number, name), str(error.args[0]), error.hint) from error
+        raise InvalidKey(("expect", number, name), f"{name}: {error.args[0]}", error.hint) from error
 
 
 def _point(parameters: Mapping[str, Any]) -> str:

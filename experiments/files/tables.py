@@ -36,11 +36,12 @@ class Network:
     )
     links: Sequence[str] = key(
         keys.list_of(keys.TEXT),
-        'links in the order of their interfaces: "h1-r1", "r1-r2 bandwidth=10Mbit delay=5ms queue=1bdp"; '
-        "behind a slash, words for the way back: docs/links.md has all",
+        'links in the order of their interfaces: "h1-r1", "r1-r2 bandwidth=10Mbit delay=5ms queue=1bdp". The delay is '
+        "that of each direction, 1bdp of queue is bandwidth x twice the delay, 1000p without a word; a link without "
+        "words is not shaped. Behind a slash, words for the way back: docs/links.md has all",
         (),
     )
-    congestion_control: str | None = key(keys.TEXT, "algorithm of all connections")
+    congestion_control: str | None = key(keys.TEXT, 'algorithm of all connections; "{cc}" if it is a parameter')
     sysctls: Mapping[str, Any] = key(keys.mapping_of(keys.QUANTITY), "kernel settings of all hosts and routers", {})
     policy: str | None = key(keys.TEXT, "policy by which the controller steers TCP and MPTCP (docs/steering.md)")
 
@@ -74,8 +75,9 @@ class Run:
     host: str = key(keys.TEXT, "the host or router in which it runs", REQUIRED)
     command: str | Sequence[str] = key(
         keys.either(keys.TEXT, keys.list_of(keys.TEXT), list),
-        "a line for the shell, or a list of words. {h2} is the address of h2, {h2-eth1} that of an interface, "
-        "{folder} the folder of the file; a parameter is {name}. Two braces stand for one",
+        "a line for the shell, or a list of words; hosts have this machine's programs. {h2} is the address of h2 "
+        "(hosts know no name without braces), {h2-eth1} that of an interface, {folder} the folder of the file; a "
+        "parameter is {name}. Two braces stand for one",
         REQUIRED,
     )
     at: float | None = key(keys.DURATION, "when it starts, from the beginning of the load (default 0)")
@@ -174,7 +176,9 @@ class Expect:
         "compare with these cells: then least and most are the change in per cent",
     )
     direction: str | None = key(keys.one_of("more", "less", "same"), "with than: the change")
-    least: float | str | None = key(keys.QUANTITY, 'lower bound, in the unit of the measure, or as "9Mbit" or "20ms"')
+    least: float | str | None = key(
+        keys.QUANTITY, 'lower bound, in the unit of the measure, or as "9Mbit", "20ms" or "90% of 10Mbit"'
+    )
     most: float | str | None = key(keys.QUANTITY, "upper bound")
     source: str = key(keys.TEXT, "who says so: a report, a paper, an RFC", "")
 
@@ -236,13 +240,6 @@ class Experiment:
         for number, measure in enumerate(self.measure):
             if measure.run is not None and measure.run not in runs:
                 raise _unknown(("measure", number, "run"), "program", measure.run, runs)
-        metrics = [measure.name for measure in self.measure]
-        for number, expect in enumerate(self.expect):
-            if expect.metric not in metrics:
-                raise _unknown(("expect", number, "metric"), "measure", expect.metric, metrics)
-            for part in ("where", "than"):
-                for name, value in (getattr(expect, part) or {}).items():
-                    self._require_value(("expect", number, part), name, value)
         for name, values in self.parameters.items():
             if not keys.NAME.fullmatch(name) or not values or len({type(value) for value in values}) > 1:
                 raise InvalidKey(
@@ -250,6 +247,13 @@ class Experiment:
                     f"parameter {name}: it needs a name of small letters, and values of one kind",
                     'rate = ["1Mbit", "10Mbit"]',
                 )
+        metrics = [measure.name for measure in self.measure]
+        for number, expect in enumerate(self.expect):
+            if expect.metric not in metrics:
+                raise _unknown(("expect", number, "metric"), "measure", expect.metric, metrics)
+            for part in ("where", "than"):
+                for name, value in (getattr(expect, part) or {}).items():
+                    self._require_value(("expect", number, part), name, value)
 
     def _require_awaited(self, run: Run, where: keys.Where, runs: Mapping[str, Run]) -> None:
         assert run.awaited is not None
@@ -272,6 +276,9 @@ class Experiment:
     def _require_value(self, where: keys.Where, name: str, value: Any) -> None:
         if name not in self.parameters:
             raise _unknown(where, "parameter", name, self.parameters)
+        if value not in self.parameters[name]:
+            known = ", ".join(map(repr, self.parameters[name]))
+            raise InvalidKey(where, f"{name} never is {value!r}: no cell would be judged", f"it is one of {known}")
 
 
 def _require_distinct(table: str, names: Sequence[str]) -> None:

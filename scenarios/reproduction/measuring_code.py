@@ -30,6 +30,9 @@ _LEFT_OUT = (
 )
 """What plans, prints, judges (plans are compared, claims judged again), or runs only with `--capture` or `--record`."""
 
+_OF_FILES = "experiments.files"
+"""Reader of experiment files, which is reached from everywhere but only measures these."""
+
 _USERS = {"native/tunnel/": "topologies.testbed.tunnel", "services/quic/": "services.quic.implementation"}
 """Folders of files, besides Python's, on which only experiments that import a module depend, and that module."""
 
@@ -71,12 +74,13 @@ def _measures(file: str, measuring: set[str]) -> bool:
 
 def _modules(scenario: str | None, project: Path) -> set[str]:
     """Returns the modules that measurements of an experiment reach: by imports, or as programs that are started."""
+    left_out = _LEFT_OUT if scenario is None else (*_LEFT_OUT, _OF_FILES)
     reached: set[str] = set()
     following = [*_ROOTS, *([f"scenarios.{scenario}"] if scenario else [])]
     while following:
         name = following.pop()
         file = _file(name, project)
-        if file is None or name in reached or name.startswith(_LEFT_OUT):
+        if file is None or name in reached or name.startswith(left_out):
             continue
         reached.add(name)
         following += [*_mentioned(file.read_bytes()), name.rpartition(".")[0], _LOADED.get(name, "")]

@@ -5,14 +5,18 @@ from datetime import UTC, datetime
 
 import pytest
 
+from execution.replay import command
 from execution.replay.repeated import difference, planned_cell, stored_cell, stored_plan
+from experiments import catalogue
 from experiments.fidelity.watch import LOAD_BEGAN
 from experiments.plan import Plan
 from flightpath.cli import main
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
+from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Series, Verdict
 from results.store.store import Store
+from tests.support.plans import plan_of
 
 PLAN = Plan("quick", {"protocol": ("tcp", "mptcp")}, executor="uml", clock=Clock.VIRTUAL, repeat=2)
 
@@ -80,6 +84,19 @@ def test_without_a_terminal_it_says_what_to_give(tmp_path, capsys):
     Store.open(tmp_path)
     assert main(["replay", "latest", "--results", str(tmp_path)]) == 2
     assert '--run "h1 ss -tin"' in capsys.readouterr().err
+
+
+def test_a_run_of_an_experiment_file_is_repeated_by_what_its_plan_keeps(tmp_path, monkeypatch, capsys):
+    def stopped_cell(scenario, plan, planned):
+        raise UsageError(f"{type(scenario).__name__} {scenario.name}")
+
+    monkeypatch.setattr(command, "stopped_cell", stopped_cell)
+    scenario = catalogue.load(PROJECT / "experiments/files/template.toml")
+    plan = replace(plan_of(scenario), executor="uml", clock=Clock.VIRTUAL)
+    store = Store.open(tmp_path)
+    store.record(store.begin_run("own", plan.as_json(), {}, []), measured(plan.cells()[0], 1.0), 0)
+    main(["replay", "latest", "--results", str(tmp_path), "--at", "0s", "--run", "hosts"])
+    assert "FileScenario own" in capsys.readouterr().err
 
 
 def test_a_stored_name_runs_no_file(tmp_path, monkeypatch, capsys):

@@ -72,7 +72,9 @@ def test_a_file_is_a_scenario_and_fits_the_schema(tmp_path, text):
         ('counter = "drops"', 'counter = "drops"\njson = "a"', 'name = "drops"', "not said what it measures"),
         ('unit = "1"\nlink', "link", 'name = "drops"', "the unit is missing"),
         ('metric = "rtt"', 'metric = "rt"', 'metric = "rt"', "no measure 'rt'\n  did you mean 'rtt'"),
-        ('least = "18Mbit"', 'least = "18ms"', 'least = "18ms"', "cannot read '18ms'"),
+        ('least = "18Mbit"', 'least = "18ms"', 'least = "18ms"', "least: bandwidth: cannot read '18ms'"),
+        ('least = "18Mbit"', 'least = "x% of 20Mbit"', "x%", "least: share: cannot read 'x%'"),
+        ('queue = "0.2bdp" }', 'queue = "3bdp" }', "3bdp", r"queue never is '3bdp'.*\n  it is one of '0.2bdp'"),
         ('direction = "more"', 'direction = "more"\nleast = 3', "a long queue makes", "give least or most"),
         ('queue = "0.2bdp" }', 'queu = "0.2bdp" }', "queu =", "no parameter 'queu'"),
         ("repeat = 2", "repeat = two", "repeat = two", "Invalid value"),
@@ -95,6 +97,13 @@ def test_what_a_program_prints_is_stored_only_if_it_is_a_number(tmp_path, printe
     measuring = Measuring([Measure(name="m", run="p", json="a")], None)
     with pytest.raises(MeasurementFailed, match="measure m"):
         measuring.metrics({"p": SimpleNamespace(stdout=out, stderr=out)}, tmp_path, {"m": "s"})
+
+
+def test_an_error_that_a_program_reports_is_the_reason(tmp_path):
+    (out := tmp_path / "out").write_text('{"end": {}, "error": "unable to connect"}')  # as iperf3, with exit code 0
+    measuring = Measuring([Measure(name="m", run="transfer", json="end.sum_received.seconds")], None)
+    with pytest.raises(MeasurementFailed, match="measure m: transfer reports an error: unable to connect"):
+        measuring.metrics({"transfer": SimpleNamespace(stdout=out, stderr=out)}, tmp_path, {"m": "s"})
 
 
 def test_programs_that_wait_for_each_other_and_names_of_ours_are_refused(tmp_path):
@@ -135,7 +144,7 @@ def test_a_run_goes_on_only_with_the_file_that_it_began_with(tmp_path):
     ],
 )
 def test_claims_are_judged_by_the_cells_that_they_name(tmp_path, goodput, rtt, verdicts):
-    scenario = scenario_of(tmp_path, TEMPLATE)
+    scenario = scenario_of(tmp_path, TEMPLATE.replace("18Mbit", "90% of 20Mbit"))
     cells = [
         CellResult(
             Cell({"queue": queue}, number),

@@ -97,7 +97,7 @@ AFFECTED = {
     "scenarios/mptcp_load.py scenarios/steering/__init__.py": (),
     "scenarios/command/runner.py execution/cluster/task.py execution/replay/prompt.py native/recorder/ring.c": (),
     "probes/preflight/commands/measure.py topologies/capture/recorder.py congestion/README.md": (),
-    "flightpath/completion.py": (),
+    "flightpath/completion.py experiments/files/tables.py": (),
     "experiments/plan.py native/relay/relay.c execution/uml/kernel.patch controllers/app.py": (DTN, MULTIPATH),
     "scenarios/dtn_mss.py scenarios/dtn/transfer.py probes/preflight/transfer/stream.py": (DTN,),
     "scenarios/multipath/transfers.py native/tunnel/uplink.c topologies/testbed/tunnel.py": (MULTIPATH,),
