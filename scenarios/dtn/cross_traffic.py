@@ -1,5 +1,6 @@
 """Cross traffic: TCP connections of other hosts over the bottleneck, as on the public network of the paper."""
 
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from services.iperf3 import Iperf3Server
 ISOLATED, CROSS = "isolated", "cross"
 _STREAMS, _LIMIT_S = 4, 600
 _RAMP_S, _INTERVAL_S = 20, 1.0
+_PHASE_S = 5.0
+"""Longest wait for a phase of the traffic: some periods of its windows over the bottleneck of a transfer."""
 _STEADY, _LEAST_BYTES = 1.05, 10_000
 """Largest growth of the rate between two intervals that counts as none, and least bytes that count as traffic."""
 
@@ -40,7 +43,16 @@ def applied(run: RunningCell) -> Iterator[None]:
     link = {sender.name: run.testbed.link(sender.name, 0)}
     with Iperf3Server(receiver, run.folder), running(sender, [*argv, "--logfile", log]):
         _await_flow(lambda: sum(read_counters(link).values()))
+        time.sleep(_phase_s(run))
         yield
+
+
+def _phase_s(run: RunningCell) -> float:
+    """Returns when in the sawtooth of the traffic's windows a cell begins: by its seed, at any moment.
+
+    In virtual time all repetitions would else begin at the same moment, and be the same measurement.
+    """
+    return random.Random(f"{run.plan.seed} {run.cell.label}").uniform(0, _PHASE_S)
 
 
 def _await_flow(carried: Callable[[], float]) -> None:

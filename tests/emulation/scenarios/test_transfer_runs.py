@@ -9,6 +9,7 @@ import pytest
 
 from experiments import fidelity
 from flightpath.errors import MeasurementFailed
+from results.records import Cell
 from scenarios.dtn import cross_traffic
 from scenarios.dtn.cross_traffic import CROSS
 from scenarios.multipath.transfers import Transfers
@@ -50,10 +51,21 @@ def test_the_kernel_sizes_the_buffer_if_nobody_does(tmp_path):
     assert 100e6 < cell["metrics"]["goodput"]["value"] < 195e6
 
 
+def beside_traffic(repetition: int) -> SimpleNamespace:
+    """What a run says of a cell with cross traffic."""
+    return SimpleNamespace(plan=SimpleNamespace(seed=1), cell=Cell({"traffic": CROSS}, repetition))
+
+
+def test_each_repetition_meets_the_traffic_in_a_phase_of_its_own():
+    phases = [cross_traffic._phase_s(beside_traffic(repetition)) for repetition in range(1, 9)]
+    assert phases == [cross_traffic._phase_s(beside_traffic(repetition)) for repetition in range(1, 9)]
+    assert min(phases) < 1.0 and max(phases) > 4.0
+
+
 @pytest.mark.in_sandbox
 def test_cross_traffic_has_its_share_before_anything_is_measured(tmp_path):
     with Testbed(DtnPair(link="bw=50 delay=30ms", cross_traffic=1)) as testbed:
-        run = SimpleNamespace(cell=SimpleNamespace(parameters={"traffic": CROSS}), testbed=testbed, folder=tmp_path)
+        run = SimpleNamespace(**vars(beside_traffic(1)), testbed=testbed, folder=tmp_path)
         link = testbed.link("x1", 0)
         with cross_traffic.applied(run):
             before, began_s = link.stats()["directions"], time.monotonic()
