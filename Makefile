@@ -33,7 +33,7 @@ FULL ?=
 REPRODUCE_OPTIONS ?=
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic frr virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -98,6 +98,9 @@ virtual-if-possible: setup-real uml-packages
 quic: environment ## install aioquic and build noq, for transport_league (Rust 1.88 or newer; minutes, once)
 	@$(PYTHON) -m services.quic
 
+frr: environment ## FRRouting for routing_convergence: the distribution's package, unpacked and not installed
+	@$(PYTHON) -m services.frr
+
 virtual: setup ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
 	@$(PYTHON) -m execution.virtual $(VIRTUAL_OPTIONS) -- $(CMD)
 
@@ -109,7 +112,7 @@ lab: virtual
 
 # Tests that judge times or rates run in virtual time, or one by one if they prove the real clock (marked `alone`). CONTRIBUTING.md
 # says what belongs to `make test`, and what only `make test-all` runs (marked `nightly`).
-test: setup ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
+test: setup frr ## the linter, unit tests, and each feature once with real packets (a quarter of an hour)
 	@$(MAKE) --no-print-directory -j$$(nproc) lint sanitized
 	@$(PYTHON) -m pytest -m "not alone and not nightly" --numprocesses $(TEST_WORKERS) --times parallel
 	@$(PYTHON) -m pytest -m "alone and not nightly" --times alone $(TESTS_ALONE)

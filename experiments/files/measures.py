@@ -156,8 +156,8 @@ def _in_json(measure: Measure, text: str) -> Iterator[float]:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MeasurementFailed(f"measure {measure.name}: {measure.run} printed no JSON: {text[:200]!r}") from error
-    if isinstance(document, Mapping) and isinstance(error := document.get("error"), str):  # iperf3 then exits with 0
-        raise MeasurementFailed(f"measure {measure.name}: {measure.run} reports an error: {error}")
+    if isinstance(document, Mapping) and isinstance(reported := document.get("error"), str):  # iperf3 then exits with 0
+        raise MeasurementFailed(f"measure {measure.name}: {measure.run} reports an error: {reported}")
     for value in _followed(document, str(measure.json).split("."), measure.name):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise MeasurementFailed(f"measure {measure.name}: {measure.json} is {value!r:.80}, and no number")

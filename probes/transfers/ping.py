@@ -11,7 +11,9 @@ from probes.probe import Probe
 from results.records import Measurement, Metric, Series
 
 _ANSWER_LIMIT_S = 5.0
-_RTT = re.compile(r"icmp_seq=(\d+) .*time=([0-9.]+) ms")
+_ANSWER = re.compile(r"^\[([0-9.]+)\] .*icmp_seq=\d+ .*time=([0-9.]+) ms", re.MULTILINE)
+_LATENESS = 1.25
+"""Longest time for all requests, of the time that their intervals are: a kernel counts these in ticks, rounded up."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,15 @@ class Ping(Probe):
         """Pings; see `Probe.run`.
 
         Returns:
-            Metrics `rtt` and `rtt_min` (ms, of the requests that were answered) and `lost` (%); series `rtt` (ms).
+            Metrics `rtt` and `rtt_min` (ms, of the requests that were answered) and `lost` (%); series `rtt` (ms), at
+            the times of the answers from the first one on.
         """
         command = f"ping from {host.name} to {address}"
-        limit_s = self.count * self.interval_s + 2 * _ANSWER_LIMIT_S
-        argv = ["ping", "-n", "-c", str(self.count), "-i", f"{self.interval_s:g}", "-W", f"{_ANSWER_LIMIT_S:g}"]
+        limit_s = _LATENESS * self.count * self.interval_s + 2 * _ANSWER_LIMIT_S
+        argv = ["ping", "-n", "-D", "-c", str(self.count), "-i", f"{self.interval_s:g}", "-W", f"{_ANSWER_LIMIT_S:g}"]
         with running(host, [*argv, address]) as process:
             stdout, stderr = await_end(process, limit_s, watch, f"{command}: no end after {limit_s:g} s")
-        answers = [(int(number), float(rtt)) for number, rtt in _RTT.findall(stdout)]
+        answers = [(float(at), float(rtt)) for at, rtt in _ANSWER.findall(stdout)]
         if not answers:
             raise MeasurementFailed(f"{command}: {stderr.strip() or f'none of {self.count} requests was answered'}")
         rtts = tuple(rtt for _, rtt in answers)
@@ -51,5 +54,5 @@ class Ping(Probe):
             "rtt_min": Metric(min(rtts), "ms"),
             "lost": Metric(100 * (1 - len(answers) / self.count), "%"),
         }
-        times = tuple((number - 1) * self.interval_s for number, _ in answers)
+        times = tuple(at - answers[0][0] for at, _ in answers)
         return Measurement(metrics, {"rtt": Series("ms", times, rtts)})

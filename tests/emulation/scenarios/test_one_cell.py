@@ -31,6 +31,15 @@ def test_it_is_measured(scenario, tmp_path):
     assert catalogue.find(scenario).headlines[0] in cell["metrics"]
 
 
+def test_routers_find_another_way_and_say_so_before_tcp_tries_again(tmp_path):
+    (cell,) = measured_cells("routing_convergence", tmp_path, *shlex.split(ONE_CELL["routing_convergence"]))
+    assert cell["verdict"] == "faithful"
+    value = {name: metric["value"] for name, metric in cell["metrics"].items()}
+    assert 20 < value["silence_ping"] < 1000 < 8000, "the link is cut for 8 s"
+    assert 20 < value["silence_tcp"] < 1500 and value["silence_repair"] < 1000
+    assert 40 < value["rtt"] < 46, "over the first path 40 ms, over the second 44"
+
+
 def test_l4s_packets_have_a_queue_of_their_own_in_which_they_are_marked(tmp_path):
     (cell,) = measured_cells("l4s_coexistence", tmp_path, *shlex.split(ONE_CELL["l4s_coexistence"]))
     assert cell["verdict"] == "faithful"

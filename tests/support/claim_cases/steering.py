@@ -1,6 +1,7 @@
 """Runs for the claims on steering policies."""
 
 from results.records import ClaimVerdict
+from scenarios.routing_convergence import CONTROLLER, RoutingConvergence
 from scenarios.steering.claims import PATH_BPS
 from scenarios.subflow_steering import SubflowSteering
 from tests.support.claim_cases.case import Case, Point, Values, World, case, constant, grid, times
@@ -30,7 +31,42 @@ def _silent(metric: str) -> Case:
     return case(point, times(metric, 20), tie=constant(**{metric: 1000.0}), on_tie=UNDECIDED)
 
 
+def _converging(point: Point) -> Values:
+    """Each protocol waits for as long as its timers say."""
+    waits_s = {"ospf": 35.0, "bgp": 150.0, "bgp_fast": 8.0}
+    ping_s = waits_s.get(str(point["routing"]), 0.7) if point["failure"] == "black_hole" else 0.5
+    return {"silence_ping": 1e3 * ping_s, "silence_tcp": 300.0}
+
+
+def _black_hole(routing: str, silence_s: float, tie_s: float) -> Case:
+    """Another silence than the timers say."""
+    point = {"routing": routing, "failure": "black_hole"}
+    tie = constant(silence_ping=1e3 * tie_s)
+    return case(point, constant(silence_ping=1e3 * silence_s), tie=tie, on_tie=UNDECIDED)
+
+
 WORLDS = {
+    "routing_convergence": World(
+        grid(RoutingConvergence.axes),
+        _converging,
+        {
+            "a cut costs pings less than a second, near or far": case(
+                {"routing": "bgp", "failure": "far"},
+                constant(silence_ping=3000.0),
+                tie=constant(silence_ping=1000.0),
+                on_tie=UNDECIDED,
+            ),
+            "a black hole lasts until OSPF's dead interval is over": _black_hole("ospf", 5.0, 30.0),
+            "a black hole lasts until BGP's hold timer is over": _black_hole("bgp", 30.0, 120.0),
+            "with BFD a black hole lasts for three of its packets": _black_hole("ospf_bfd", 3.0, 1.0),
+            "a connection that the controller steers is silent for less than half a second": case(
+                {"routing": CONTROLLER, "failure": "far"},
+                constant(silence_tcp=3000.0),
+                tie=constant(silence_tcp=500.0),
+                on_tie=UNDECIDED,
+            ),
+        },
+    ),
     "subflow_steering": World(
         grid(SubflowSteering.axes),
         _as_meant,
@@ -58,5 +94,5 @@ WORLDS = {
             "after a cut the controller moves the connection before TCP gives up on the path": _silent("silence_cut"),
             BLACK_HOLE: _silent("silence_black_hole"),
         },
-    )
+    ),
 }
