@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from flightpath import libc
@@ -14,15 +14,14 @@ from tests.campaign.outcome import Outcome
 from topologies.sandbox import sandbox
 
 
-def outcomes_apart(name: str, module: str, *words: object, inside: Sequence[str] = ()) -> Iterator[Outcome]:
+def outcomes_apart(name: str, module: str, *words: object) -> Iterator[Outcome]:
     """Runs `python -m MODULE WORDS`, which calls `tell`; yields what it tells, and one with a fault if it fails.
 
     Args:
         name: of the piece, for that fault.
         module, words: what to run.
-        inside: a command that runs it, for example `unshare --mount`.
     """
-    argv = [*inside, sys.executable, "-m", module, *map(str, words)]
+    argv = [sys.executable, "-m", module, *map(str, words)]
     process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:

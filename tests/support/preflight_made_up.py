@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from flightpath.project import PROJECT
 from probes.preflight.history.recording import Recording
 from probes.preflight.records import (
@@ -23,6 +25,7 @@ from probes.preflight.records import (
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.target import Target
 from results.store.location import StoreLocation
+from tests.support.rings import nightly
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 HOST = "dtn.example"
@@ -38,6 +41,9 @@ SHAPES: dict[str, Callable[[random.Random], float]] = {
     "shortfall": lambda noise: -noise.expovariate(1 / 0.15),  # a path with a ceiling, and traffic that takes from it
 }
 """Noise of throughput, as logarithms."""
+
+each_shape = pytest.mark.parametrize("shape", ["shortfall", *(nightly(name) for name in SHAPES if name != "shortfall")])
+"""For tests that draw thousands of figures."""
 
 
 def stream(

@@ -1,4 +1,4 @@
-"""Memory limits around relay, tunnel and import: what takes too much ends with a reason, and nothing else does."""
+"""Memory limits around relay and tunnel: what takes too much ends with a reason, and nothing else does."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from tests.campaign.apart import outcomes_apart
 from tests.campaign.memory.group import memory_group
 from tests.campaign.outcome import Outcome
 
-CASES = ("relay", "tunnel", "import")
+CASES = ("relay", "tunnel")
 
 
 def run(short: bool) -> Iterator[Outcome]:

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 from tests.campaign.apart import tell
-from tests.campaign.memory import imports, links
+from tests.campaign.memory import links
 from tests.campaign.memory.group import MemoryGroup
 
-RUN = {"relay": links.relay, "tunnel": links.tunnel, "import": imports.imports}
+RUN = {"relay": links.relay, "tunnel": links.tunnel}
 
 if __name__ == "__main__":
     case, folder, version, *short = sys.argv[1:]

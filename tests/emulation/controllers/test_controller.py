@@ -83,7 +83,7 @@ def received(testbed: Testbed, name: str) -> int:
     return link["stats64"]["rx"]["packets"]
 
 
-def test_all_hosts_reach_each_other_and_nobody_else_gets_a_copy():
+def test_all_hosts_reach_each_other_and_nobody_else_gets_a_copy_with_and_without_a_controller():
     with network() as testbed:
         ping_all(testbed)
         described = describe(testbed.net)
@@ -94,12 +94,22 @@ def test_all_hosts_reach_each_other_and_nobody_else_gets_a_copy():
             ping(testbed.host(SOURCE), str(address.ip), "-c", "10", "-i", "0.01")
         assert received(testbed, TARGET) - before_target >= 20
         assert received(testbed, OTHER) == before
-
-
-def test_forwarding_goes_on_without_a_controller_even_with_empty_neighbour_caches():
-    with network() as testbed:
+        assert_one_cached_decision_serves_all_connections(testbed)
         kill_controller(testbed)
-        ping_all(testbed)
+        ping_all(testbed)  # even with empty neighbour caches
+
+
+def assert_one_cached_decision_serves_all_connections(testbed: Testbed) -> None:
+    macs = f"dl_src={mac(testbed, SOURCE)},dl_dst={mac(testbed, TARGET)}"
+    for protocol, addresses in (
+        ("tcp", "nw_src=10.0.0.1,nw_dst=10.0.0.2"),
+        ("tcp6", "ipv6_src=fd00::1,ipv6_dst=fd00::2"),
+    ):
+        flow = f"in_port=1,{protocol},{macs},{addresses},tp_src=1000,tp_dst=80"
+        megaflow = re.search(r"Megaflow: (.*)", run(["ovs-appctl", "ofproto/trace", "s1", flow]))[1]
+        assert f"dl_dst={mac(testbed, TARGET)}" in megaflow
+        for narrow in ("nw_src", "nw_dst", "ipv6_src", "ipv6_dst", "tp_src", "tp_dst", "dl_src"):
+            assert narrow not in megaflow
 
 
 def test_a_restart_changes_no_rule_and_loses_no_packet():
@@ -138,20 +148,6 @@ def test_what_is_not_wanted_any_more_is_deleted():
         assert "flood" not in text
         assert testbed.net[OTHER].intfs[0].MAC() not in text
         ping(testbed.host(SOURCE), testbed.host(TARGET).address())
-
-
-def test_one_cached_decision_serves_all_connections():
-    with network() as testbed:
-        macs = f"dl_src={mac(testbed, SOURCE)},dl_dst={mac(testbed, TARGET)}"
-        for protocol, addresses in (
-            ("tcp", "nw_src=10.0.0.1,nw_dst=10.0.0.2"),
-            ("tcp6", "ipv6_src=fd00::1,ipv6_dst=fd00::2"),
-        ):
-            flow = f"in_port=1,{protocol},{macs},{addresses},tp_src=1000,tp_dst=80"
-            megaflow = re.search(r"Megaflow: (.*)", run(["ovs-appctl", "ofproto/trace", "s1", flow]))[1]
-            assert f"dl_dst={mac(testbed, TARGET)}" in megaflow
-            for narrow in ("nw_src", "nw_dst", "ipv6_src", "ipv6_dst", "tp_src", "tp_dst", "dl_src"):
-                assert narrow not in megaflow
 
 
 def test_a_refused_rule_is_an_error_and_the_switch_is_never_ready():

@@ -58,7 +58,7 @@ def fabric(**options):
     return Fabric(**{"hosts": 1, "links": PATH, "congestion_control": "cubic", **options})
 
 
-@pytest.mark.parametrize(("family", "address"), [(4, "10.0.1.2"), (6, "fd00:1::2")])
+@pytest.mark.parametrize(("family", "address"), [(4, "10.0.1.2"), nightly(6, "fd00:1::2")])
 def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address):
     # Three paths and two subflows: the third one must stay empty.
     with Testbed(fabric(cores=3, mptcp=True), policy="disjoint") as testbed, serving(testbed.host("h2"), address):

@@ -1,6 +1,5 @@
 """What dies under way, links and the controller itself; and a host that floods, forges and talks nonsense."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,7 +11,6 @@ from flightpath.waiting import wait_until
 from tests.support.rings import nightly
 from tests.support.steering_tools import (
     Transfer,
-    carried_by_core,
     core_link,
     download,
     kill_controller,
@@ -165,34 +163,21 @@ def segment(mac, source, target, sport, dport, flags):
     ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
     return bytes.fromhex(mac.replace(":", "")) + own + b"\\x08\\x00" + ip + bytes(tcp)
 
-device, what, *arguments = sys.argv[1:]
+device, mac, source, target = sys.argv[1:]
 raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 raw.bind((device, 0))
 own = raw.getsockname()[4]
-if what == "flood":
-    mac, source, target = arguments
-    while True:  # some thousand a second: many for a controller, little for the links
-        for _ in range(5):
-            raw.send(segment(mac, source, target, random.randrange(1024, 65536), random.randrange(1, 65536), 2))
-        time.sleep(0.001)
-elif what == "send":
-    mac, source, target, sport, dport, flags = arguments
-    raw.send(segment(mac, source, target, int(sport), int(dport), int(flags)))
+while True:  # some thousand a second: many for a controller, little for the links
+    for _ in range(5):
+        raw.send(segment(mac, source, target, random.randrange(1024, 65536), random.randrange(1, 65536), 2))
+    time.sleep(0.001)
 """
-
-
-def mac_of(testbed: Testbed, host: str) -> str:
-    return testbed.host(host).intfs[0].MAC()
-
-
-def forge(testbed: Testbed, host: str, *arguments: str) -> subprocess.Popen[str]:
-    argv = ["python3", "-c", FORGE, f"{host}-eth0", *arguments]
-    return testbed.host(host).popen(argv, stdout=subprocess.PIPE, text=True)
 
 
 @contextmanager
 def flood(testbed: Testbed, host: str, target: str, address: str) -> Iterator[None]:
-    process = forge(testbed, host, "flood", mac_of(testbed, target), testbed.host(host).address(), address)
+    of_packets = [testbed.host(target).intfs[0].MAC(), testbed.host(host).address(), address]
+    process = testbed.host(host).popen(["python3", "-c", FORGE, f"{host}-eth0", *of_packets])
     try:
         yield
     finally:
@@ -219,29 +204,3 @@ def test_a_flood_of_syns_costs_other_hosts_no_connection_and_the_controller_no_m
         assert view.health()["ready"]
         assert view.topology()["moves"] == [], "links looked dead to a busy controller"
         testbed.check()
-
-
-def test_a_hosts_frame_with_a_label_goes_nowhere():
-    def received(testbed: Testbed, host: str) -> str:
-        return testbed.host(host).run(["nstat", "-asz", "TcpExtTCPACKSkippedChallenge", "TcpOutRsts"])
-
-    def dropped_labels() -> int:
-        argv = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "edge1", "table=0"]
-        output = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-        (line,) = [line for line in output.splitlines() if "priority=90" in line]
-        return int(line.partition("n_packets=")[2].partition(",")[0])
-
-    with (
-        Testbed(fabric(hosts=2, multihomed=False), policy="disjoint") as testbed,
-        serving(testbed.host("h3"), "10.0.1.3", mptcp=False),
-    ):
-        download(testbed.host("h1"), "10.0.1.3", 1000, mptcp=False)
-        transfer = Transfer(testbed.host("h1"), "10.0.1.3", 20 * SIZE, mptcp=False)
-        transfer.wait_begun()
-        ((_, subflow),) = subflows(testbed).items()
-        before = received(testbed, "h3")
-        forge(testbed, "h2", "send", subflow["label"], "10.0.1.2", "10.0.1.3", "4242", "4242", "16").wait()
-        wait_until(lambda: dropped_labels() >= 1, "the guard to drop it", 30)
-        assert "4242" not in received(testbed, "h3")[len(before) :]
-        assert path_of(subflow) in carried_by_core(testbed)
-        transfer.kill()

@@ -135,19 +135,6 @@ def test_what_the_load_does_not_do_or_the_cell_does_not_reach_is_said(stored):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("event", "counter"),
-    [("subflow joined", "MPTcpExtMPJoinAckRx"), ("first retransmission", "TcpRetransSegs")],
-)
-def test_an_event_is_found_where_its_counter_moves(event, counter, stored):
-    count = f"h1 nstat -asz {counter}", f"h2 nstat -asz {counter}"
-    found = replay(stored, event, *count)
-    before = replay(stored, f"{stops(found.stderr)[-1] - 1e-3:.9f}s", *count)
-    numbers = [sum(map(int, re.findall(rf"{counter} +(\d+)", done.stdout))) for done in (before, found)]
-    assert numbers[1] > numbers[0], (before, found)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
     "scenario", ["congestion_race", "dtn_buffers", "dtn_streams", "subflow_steering", "mptcp_load"]
 )
 def test_at_twenty_moments_of_five_scenarios(scenario, tmp_path):

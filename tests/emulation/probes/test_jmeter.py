@@ -274,12 +274,9 @@ def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
     assert waited.max() >= 350
 
 
+@pytest.mark.nightly  # what JMeter says of either is in tests/unit/probes/test_jmeter_metrics.py
 @pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        ({"port": 81}, "connection_refused"),
-        nightly({"address": "10.9.9.9"}, "connect_timeout"),
-    ],
+    ("change", "kind"), [({"port": 81}, "connection_refused"), ({"address": "10.9.9.9"}, "connect_timeout")]
 )
 def test_a_server_that_is_not_there(load, tmp_path, change, kind):
     one = load(1, ramp_s=0.0, connect_timeout_s=0.1, port=change.get("port", 80))
@@ -346,11 +343,6 @@ def test_a_jmeter_that_dies_or_takes_too_long_is_a_failure(load, tmp_path):
         assert is_gone(host.started[1])
 
 
-def test_missing_requests_are_a_failure(load, tmp_path):
-    with Namespace() as host, pytest.raises(MeasurementFailed, match="20 requests of 21"):
-        load(1, ramp_s=0.0, requests_per_thread=21).run(host, LOCAL, folder=tmp_path / "run")
-
-
 def test_a_plan_that_jmeter_cannot_read_is_a_failure(load, tmp_path):
     broken = tmp_path / "broken.jmx"
     broken.write_text("<jmeterTestPlan")
@@ -358,6 +350,7 @@ def test_a_plan_that_jmeter_cannot_read_is_a_failure(load, tmp_path):
         JMeterLoad(**{**vars(load(1)), "plan": broken}).run(host, LOCAL, folder=tmp_path / "run")
 
 
+@pytest.mark.nightly  # as with a plan that it cannot read: no request is made
 def test_a_jmeter_without_functions_is_a_failure_and_not_a_load_of_nothing(load, tmp_path):
     home = tmp_path / "jmeter"
     shutil.copytree(HOME, home, copy_function=os.symlink)

@@ -33,18 +33,6 @@ def test_both_tools_find_what_the_window_allows(tmp_path):
     assert 0.7 <= min(rates) / (128 * 1024 * 8 / 0.030) <= 1.7
 
 
-@pytest.mark.nightly
-def test_traffic_that_crosses_the_path_of_both_tools(tmp_path):
-    only = ("--full", "--only", "window_kib=2048", "--link", "100Mbit,5ms,1bdp", "--seconds", "3", "--repeat", "1")
-    results = measured_cells("dtn_window", tmp_path, *only)
-    goodput = {
-        (cell["parameters"]["tool"], cell["parameters"]["traffic"]): cell["metrics"]["goodput"]["value"]
-        for cell in results
-    }
-    for tool in ("preflight", "iperf3"):
-        assert 5e6 < goodput[tool, "cross"] < 0.75 * goodput[tool, "isolated"]
-
-
 def test_the_kernel_sizes_the_buffer_if_nobody_does(tmp_path):
     only = ("--only", "size_mb=20", "--only", "buffer_kib=default", "--link", "200Mbit,5ms,1bdp", "--repeat", "1")
     (cell,) = measured_cells("dtn_buffers", tmp_path, *only)

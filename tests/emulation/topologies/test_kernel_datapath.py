@@ -9,10 +9,8 @@ import time
 import pytest
 
 from flightpath.commands import run
-from flightpath.waiting import wait_until
 from probes.counters.mptcp import read_counters, require_mptcp
-from tests.support.steering_tools import Transfer, carried_by_core, core_link, path_of, serving, subflows
-from topologies.fabric import Fabric
+from tests.support.steering_tools import Transfer, serving
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
@@ -57,27 +55,3 @@ def test_mptcp_uses_both_planes_and_all_bytes_arrive(emulator: str) -> None:
         assert require_mptcp("h1", before, read_counters(client))["joins"] >= 1
         carried = [testbed.link("h1", port).stats()["directions"]["b_to_a"]["out_bytes"] for port in (0, 1)]
         assert min(carried) > SIZE / 10, carried
-
-
-@pytest.mark.nightly  # both are in the first ring, each by itself: steering, and the kernel's datapath
-@pytest.mark.parametrize("address", ["10.0.1.2", "fd00:1::2"])
-def test_each_subflow_has_a_path_of_its_own_and_leaves_one_that_dies(address: str) -> None:
-    def paths(testbed: Testbed) -> set[str]:
-        return {path_of(subflow) for subflow in subflows(testbed).values()}
-
-    fabric = Fabric(
-        hosts=1, cores=2, links=LinkSpec(bandwidth_bps=2_000_000, delay_s=0.02), mptcp=True, congestion_control="cubic"
-    )
-    with Testbed(fabric, datapath="kernel", policy="disjoint") as testbed:
-        client, server = testbed.host("h1"), testbed.host("h2")
-        if ":" in address:
-            server.run(["ip", "mptcp", "endpoint", "flush"])
-            server.run(["ip", "mptcp", "endpoint", "add", "fd00:2::2", "dev", "h2-eth1", "signal"])
-        with serving(server, address):
-            transfer = Transfer(client, address, 6_000_000)
-            wait_until(lambda: paths(testbed) == {"core1", "core2"}, "two subflows on two paths", 60)
-            wait_until(lambda: min(carried_by_core(testbed).values()) > 150_000, "both paths to carry data", 60)
-            core_link(testbed, "edge1", "core1").set_carrier(False)
-            wait_until(lambda: paths(testbed) == {"core2"}, "both subflows on the path that is left", 60)
-            assert transfer.end().received == 6_000_000
-        testbed.check()

@@ -42,10 +42,10 @@ def test_the_command_flightpath_starts_it_from_any_folder(tmp_path):
     [
         "--topo dtn_pair,cross_traffic=1 --link relay,bw=10000,delay=15ms --switch auto --controller steering",
         "--topo fabric,edges=2,hosts=1,cores=2 --controller flightpath --switch auto,datapath=user",
-        "--topo linear,2 --switch lxbr",
         *(
             nightly(words)
             for words in (
+                "--topo linear,2 --switch lxbr",
                 "--topo web_service,mptcp=on --link relay,bw=50,delay=1ms,loss=0",
                 "--topo multipath_pair,paths=4 --link relay,bw=50",
                 "--topo linear,4 --switch ovs,datapath=user",

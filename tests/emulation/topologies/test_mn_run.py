@@ -139,7 +139,7 @@ def test_shaped_links_are_configured_as_mininets_and_a_refusal_names_the_line_of
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, nightly(signal.SIGTERM), signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, *map(nightly, (signal.SIGTERM, signal.SIGKILL))])
 def test_a_signal_ends_it_and_leaves_nothing(script, number):
     before = machine()
     with Running([*MN_RUN, str(script(f"{NETWORK}import time\ntime.sleep(100)\n"))]) as process:
@@ -253,7 +253,7 @@ def test_each_controller_of_mininets_controls(script):
     ("name", "expected"),
     [
         ("linuxrouter", "0% dropped (12/12 received)"),
-        ("simpleperf", "*** Results: ['10M', "),
+        nightly("simpleperf", "*** Results: ['10M', "),
         nightly("controllers", "0% dropped (12/12 received)"),
         nightly("controlnet", "0% dropped (12/12 received)"),
         nightly("numberedports", "0% dropped (20/20 received)"),
@@ -267,6 +267,7 @@ def test_examples_of_mininets_run(name, expected):
     assert "% dropped" not in done.stdout.replace(" 0% dropped", "")
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the examples of Debian's package mininet")
 def test_mininets_example_that_moves_a_host_runs():
     """The script deletes rules while the controller still makes some, so a packet may be lost with any controller."""

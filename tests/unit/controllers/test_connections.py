@@ -4,9 +4,6 @@ from collections import Counter as Tally
 from dataclasses import replace
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from controllers.network.description import Switch
 from controllers.openflow.event_table import PacketIn
@@ -155,6 +152,7 @@ def test_a_syn_ack_must_acknowledge_the_syn():
     table = ConnectionTable()
     table.on_syn(syn(flow(1000), 2**32 - 1), CAPABLE, PORT, 0.0)
     assert table.on_syn_ack(syn_ack(flow(1000), 2**31), GRANTED, 0.1) is None
+    assert table.on_syn_ack(syn_ack(flow(1000), 2**32 - 1, data=-1), GRANTED, 0.1) is None
     assert table.on_syn_ack(syn_ack(flow(1001)), GRANTED, 0.1) is None
     assert table.find(flow(1000)).state is State.PENDING
     answered = table.on_syn_ack(syn_ack(flow(1000), 2**32 - 1, data=100), GRANTED, 0.1)  # TCP Fast Open
@@ -323,6 +321,14 @@ def test_connections_are_restored_from_rules():
     assert table.find(flow(1000)).state is State.ESTABLISHED
 
 
+def test_no_more_connections_are_restored_than_there_is_room_for():
+    table = ConnectionTable(4)
+    for number, ingress, has_room in ((1, PORT, True), (2, PORT, True), (3, PORT, False), (4, OTHER_PORT, True)):
+        made = restored(number, flow(number), ingress=ingress)
+        assert (table.restore(made, token=None, protocol="tcp") == made) is has_room
+    assert [it.id for it in table.connections()] == [1, 2, 4]
+
+
 def test_ids_start_again_and_skip_those_in_use():
     table = ConnectionTable()
     for number in (LARGEST_ID, 1, 2):
@@ -345,93 +351,3 @@ def test_the_guard_lets_a_burst_through_and_then_the_rate():
     assert sum(is_admitted(100.125 + i / 1024) for i in range(1, 1025)) == 8
     assert sum(is_admitted(1000.0) for _ in range(100)) == 5
     assert counters.rate_limited == 2 + 1 + 1016 + 95
-
-
-LIMIT, PENDING, SUBFLOWS = 6, 3, 3
-INGRESSES = st.sampled_from([("s1", 1), ("s1", 2), ("s2", 1)])
-FLOWS = st.integers(1, 12).map(flow)
-SERVER_KEYS = (b"12345678", b"87654321")
-KEYS = st.sampled_from(SERVER_KEYS)
-SEQUENCES = st.sampled_from([1, 2**31])
-
-
-class AnySegments(RuleBasedStateMachine):
-    """Segments in any order from anywhere, with a few keys and tokens that belong together now and then."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now_s = 0.0
-        self.table = ConnectionTable(
-            LIMIT, pending_per_port=PENDING, subflows_per_connection=SUBFLOWS, pending_s=5, host_of=lambda _: None
-        )
-
-    @rule(key=FLOWS, ingress=INGRESSES, sequence=SEQUENCES, asks=st.booleans())
-    def opens(self, key, ingress, sequence, asks):
-        self.send(syn(key, sequence), CAPABLE if asks else PLAIN, ingress)
-
-    @rule(key=FLOWS, ingress=INGRESSES, sequence=SEQUENCES, server_key=KEYS, backup=st.booleans())
-    def joins(self, key, ingress, sequence, server_key, backup):
-        self.send(syn(key, sequence), joining(token_of(server_key), backup=backup), ingress)
-
-    def send(self, segment, options, ingress):
-        steady = {it.flow for it in self.subflows() if it.state is State.ESTABLISHED}
-        before = {it.flow for it in self.subflows()}
-        admission = self.table.on_syn(segment, options, ingress, self.now_s)
-        after = {it.flow for it in self.subflows()}
-        removed = {it.flow for it in admission.removed}
-        assert steady - after <= {segment.flow}
-        assert before - after == removed - after
-        assert (admission.subflow is None) == (admission.kind in (SynKind.UNKNOWN_TOKEN, SynKind.REFUSED))
-        if admission.subflow is not None:
-            assert self.table.find(segment.flow) == admission.subflow
-
-    @rule(key=FLOWS, sequence=SEQUENCES, server_key=KEYS, form=st.integers(0, 2))
-    def answers(self, key, sequence, server_key, form):
-        options = (PLAIN, MptcpOptions(capable=MpCapable(1, server_key)), JOIN_GRANTED)[form]
-        known = self.table.find(key)
-        subflow = self.table.on_syn_ack(syn_ack(key, sequence), options, self.now_s)
-        assert (subflow is None) == (known is None or known.sequence not in (sequence, None))
-
-    @rule(key=FLOWS, backwards=st.booleans())
-    def closes(self, key, backwards):
-        known = self.table.find(key)
-        assert self.table.close(key.reversed() if backwards else key) == known
-        assert self.table.find(key) is None
-
-    @rule(key=FLOWS, path=st.integers(0, 3))
-    def places(self, key, path):
-        subflow = self.table.set_path(key, path)
-        assert subflow is None or self.table.find(key).path == path
-
-    @rule(key=FLOWS, number=st.integers(1, 8), server_key=st.none() | KEYS, ingress=INGRESSES)
-    def restores(self, key, number, server_key, ingress):
-        token, protocol = (None, "tcp") if server_key is None else (token_of(server_key), "mptcp")
-        self.table.restore(restored(number, key, 1, ingress, self.now_s), token=token, protocol=protocol)
-
-    @rule(passed_s=st.floats(0.1, 4))
-    def time_passes(self, passed_s):
-        self.now_s += passed_s
-        self.table.expire(self.now_s)
-        assert all(it.seen_s + 5 > self.now_s for it in self.subflows() if it.state is State.PENDING)
-
-    def subflows(self):
-        return [subflow for connection in self.table.connections() for subflow in connection.subflows]
-
-    @invariant()
-    def everything_is_bounded_and_fits_together(self):
-        connections, subflows = self.table.connections(), self.subflows()
-        assert len(connections) <= LIMIT
-        assert all(1 <= len(connection.subflows) <= SUBFLOWS for connection in connections)
-        pending = Tally(it.ingress for it in subflows if it.state is State.PENDING)
-        assert all(count <= PENDING for count in pending.values())
-        assert len({it.flow for it in subflows}) == len(subflows)
-        assert all(it.connection == c.id for c in connections for it in c.subflows)
-        assert all(self.table.find(it.flow) == it for it in subflows)
-        for token in map(token_of, SERVER_KEYS):
-            named = self.table.find_by_token(None, token)
-            assert named is None or named.token == token
-            assert (named is None) == all(it.token != token for it in connections)
-
-
-TestAnySegments = AnySegments.TestCase
-TestAnySegments.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

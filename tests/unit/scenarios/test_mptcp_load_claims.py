@@ -2,12 +2,10 @@
 
 from enum import IntEnum
 
-import pytest
-
 from experiments.claims import check_claims
 from results.records import CellResult, Claim, ClaimVerdict, Verdict
 from scenarios.web_load.claims import mptcp_load_claims
-from tests.support.claim_cases.web_load import CAPACITY, LOW, WORLDS
+from tests.support.claim_cases.web_load import CAPACITY, WORLDS
 from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
 
 Of = IntEnum(
@@ -46,21 +44,6 @@ def test_the_quick_form_is_judged_as_the_full_one_and_what_was_measured_is_said(
     assert "whose schedule grows by 59 %" in checked[Of.MPTCP_GROWTH].why
 
 
-@pytest.mark.parametrize(
-    ("index", "load", "values"),
-    [
-        (Of.TCP_LATER, 800.0, {"run_time": 120}),
-        (Of.TCP_LATER, None, {"run_time": 100}),
-        (Of.LITTLE, LOW, {"requests_per_s": 70.0}),
-        (Of.ABOVE_CAPACITY, 800.0, {"requests_per_s": 600.0}),
-    ],
-)
-def test_each_part_of_a_claim_can_contradict_it(index, load, values):
-    claim = claims(with_changes("tcp", load, **values), "full")[index]
-    assert claim.verdict is NO
-    assert claim.measured
-
-
 def test_without_tcp_errors_the_quick_form_tests_neither_claim_on_errors():
     cells = with_changes("tcp", errors=0, error_rate=0)
     for index in (Of.NO_ERRORS, Of.ERRORS_GROW):
@@ -69,19 +52,6 @@ def test_without_tcp_errors_the_quick_form_tests_neither_claim_on_errors():
         assert "the quick form is too short" in claim.why and "run --full" in claim.why
     assert claims(cells, "full")[Of.NO_ERRORS].verdict is YES
     assert claims(with_changes("mptcp", 500.0, errors=5, error_rate=0.1), "quick")[Of.NO_ERRORS].verdict is NO
-
-
-def test_unusable_cells_do_not_count_a_few_degraded_ones_do_and_the_claim_says_so():
-    cells = as_the_paper()
-    (spoilt,) = (index for index, c in enumerate(cells) if is_at(c, "mptcp", 800.0) and c.cell.repetition == 3)
-    cells[spoilt] = judged(changed(cells[spoilt], requests_per_s=10.0), Verdict.UNUSABLE, "slow link")
-    degraded = [judged(c, Verdict.DEGRADED, "busy") if n < 3 else c for n, c in enumerate(as_the_paper())]
-    for checked, why in (
-        (claims(cells, "full"), "1 of 30 cells is unusable and left out"),
-        (claims(degraded, "full"), "3 of 30 cells are degraded"),
-    ):
-        assert [claim.verdict for claim in checked] == EXPECTED
-        assert all(why in claim.why for claim in checked)
 
 
 def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_says_why():

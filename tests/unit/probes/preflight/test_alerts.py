@@ -12,7 +12,8 @@ from probes.preflight.history.health import Health, conditions
 from probes.preflight.history.past import PastMeasurement
 from probes.preflight.records import LimitedBy
 from results.records import RunStatus
-from tests.support.preflight_made_up import SHAPES
+from tests.support.preflight_made_up import SHAPES, each_shape
+from tests.support.rings import nightly
 
 START, EVERY = datetime(2027, 1, 4, 8, tzinfo=UTC), timedelta(hours=6)
 WEEKS, FIRST, LASTS, LEVEL_SHIFT = 12 * 7 * 4, 40, 3, 312
@@ -48,8 +49,8 @@ def test_faults_of_twelve_weeks_are_alerts_and_nothing_else_is(noon):
     assert len(false) <= WEEKS / 200
 
 
-@pytest.mark.parametrize("noon", [1.0, 0.75])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("noon", [nightly(1.0), 0.75])
+@each_shape
 def test_good_measurements_raise_at_most_one_false_alarm_in_200(shape, noon):
     checks = 800
     alerts = [each.is_alert for each in conditions("dtn", list(history(shape, noon, checks, faults=False)))]

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from probes.preflight.history.regression_check import MINIMUM, RECENT, Standing, forecast, judge
-from tests.support.preflight_made_up import SHAPES, noisy
+from tests.support.preflight_made_up import SHAPES, each_shape, noisy
 
 TB = 10**12
 
@@ -16,7 +16,7 @@ def drawn(shape: str, count: int, noise: random.Random, level_bps: float = 1e9) 
 
 
 @pytest.mark.parametrize("before", [MINIMUM, 20, 60])
-@pytest.mark.parametrize("shape", SHAPES)
+@each_shape
 def test_stationary_noise_raises_few_false_alarms(shape, before):
     noise = random.Random(f"{shape} {before}")
     tries = 1200
@@ -79,7 +79,7 @@ def test_without_history_nothing_is_judged(count):
     assert (judged.usual_bps is None) == (count == 0)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each_shape
 @pytest.mark.parametrize("count", [2, 5, 20, 60])
 def test_the_interval_of_a_duration_holds_the_next_measurement(shape, count):
     noise = random.Random(f"{shape} {count}")
