@@ -18,8 +18,7 @@ from sqlalchemy import Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from flightpath.errors import UsageError
-from results.store import migration
-from results.store.backend import Backend, NoStore, StoreFailed, check_version, translated_errors
+from results.store.backend import Backend, NoStore, StoreFailed, check_version, translated_errors, upgrade
 from results.store.ownership import give_to_caller, make_folder
 from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base
 
@@ -231,7 +230,7 @@ def _create_or_upgrade(database: Path) -> None:
         if version < SCHEMA_VERSION:
             writing = engine(database, writable=True).execution_options(writes=True)
             with translated_errors(partial(_explain, database)), writing.begin() as connection:
-                migration.upgrade(connection, version)
+                upgrade(connection)
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except Exception:
