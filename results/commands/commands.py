@@ -220,9 +220,8 @@ def _plot(options: argparse.Namespace) -> None:
 )
 def _report(options: argparse.Namespace) -> None:
     from results.commands.watch import linked_pages
-    from results.pages.browser import browser
+    from results.pages.browser import browser, print_pdf
     from results.pages.html_report import render_html  # loads templates and networkx, which no other command needs
-    from results.pages.pdf import print_pdf
 
     store = _open_store(options)
     if options.pdf:
