@@ -17,8 +17,8 @@ from pathlib import Path
 import congestion
 from flightpath.calls import SHARED
 from flightpath.errors import FlightpathError
-from python_api.calls import STOP, Answer, Call, Setup
 from python_api.channels import HostChannel
+from python_api.connection import STOP, Answer, Call, Setup
 from python_api.served import ServedNetwork
 from topologies.sandbox import sandbox
 from topologies.testbed.testbed import Testbed

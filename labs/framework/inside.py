@@ -53,7 +53,6 @@ def measure_all(request: Experiments) -> list[Measured]:
 
 
 def failed(error: object) -> Measured:
-    """Makes the result of work that could not be measured."""
     return Measured({}, Verdict.UNUSABLE, failure=str(error))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from flightpath.errors import FlightpathError
 from flightpath.spreadsheets import quoted
 from labs.framework.checking import Checked
 from labs.framework.lab import Finding, hints
@@ -50,7 +51,6 @@ class Marks:
 
     @classmethod
     def of_checked(cls, checked: Checked) -> "Marks":
-        """Returns the marks of a submission that was tried."""
         variant, measured = checked.submission.variant, checked.measured
         reasons = "; ".join(measured.reasons)
         return cls(
@@ -65,12 +65,13 @@ class Marks:
         )
 
 
-def ungraded(why: str, submission: Submission | None = None) -> Marks:
-    """Returns the marks of a submission that could not be read or tried."""
+def ungraded(error: FlightpathError, submission: Submission | None = None) -> Marks:
+    """Returns the marks of a submission that could not be tried, or without it of one that could not be read."""
+    note = str(error).replace("\n  ", ": ")
     if submission is None:
-        return Marks(Status.UNREADABLE, note=why)
+        return Marks(Status.UNREADABLE, note=note)
     variant = submission.variant
-    return Marks(Status.NOT_JUDGED, submission.lab.number, variant.student, variant.course, note=why)
+    return Marks(Status.NOT_JUDGED, submission.lab.number, variant.student, variant.course, note=note)
 
 
 def with_doubts(marks: Sequence[Marks], course: str) -> list[Marks]:
@@ -105,7 +106,6 @@ def _names(submission: str, student: str) -> bool:
 
 
 def write_csv(marks: Iterable[Marks], file: Path) -> None:
-    """Writes a CSV file with a line per submission."""
     rows = [(m.name, m.student, m.lab, m.points, m.of, m.status, " | ".join(hints(m.findings)), m.note) for m in marks]
     _write_table(file, ("submission", "student", "lab", "points", "of", "status", "hints", "note"), rows)
 

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.extensions import contributions
 from results.dashboard import views
-from results.exchange.networks import live_networks
+from results.exchange.progress import live_networks
 from results.pages import templating
 from results.pages.html_report import render_html
 from results.records import CellResult, RunRecord

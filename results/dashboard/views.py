@@ -15,8 +15,7 @@ from flightpath.errors import UsageError
 from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import metrics_of, trends
-from results.exchange.networks import live_networks
-from results.exchange.progress import latest_progress
+from results.exchange.progress import latest_progress, live_networks
 from results.figures.network import live_network
 from results.pages.content import MAX_WITH_SERIES, run_content, series_rows
 from results.pages.explored import means_chart, over_time, series_chart
@@ -104,12 +103,11 @@ def _over_time(series: Mapping[str, Series]) -> dict[str, Any]:
 
 def networks(store: Store, _request: Request) -> dict[str, Any]:
     """Shows the networks of `flightpath mn` that run now."""
-    running = live_networks(store.folder)
     return {
         "page": "networks",
         "networks": [
             {"report": each, "drawing": live_network(each.links, each.hosts), "now": _over_time(each.series)}
-            for each in running
+            for each in live_networks(store.folder)
         ],
     }
 

@@ -16,8 +16,8 @@ SCHEMA_VERSION = 4
 """Version of the tables; each change of them increments it.
 
 A store of an earlier version is upgraded (`backend.upgrade`) when it is opened for writing, and can be read without
-that. `info["since"]` of a table is the version that introduced it. An SQLite store keeps it in `user_version` too: before
-version 3 it has no other."""
+that. `info["since"]` of a table is the version that introduced it. An SQLite store keeps its version in `user_version`
+too: before version 3 it has no other."""
 
 APPLICATION_ID = 0x464C5450
 """SQLite's `application_id` of a store (`FLTP`), which distinguishes it from databases of other programs."""

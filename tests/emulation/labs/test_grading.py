@@ -73,7 +73,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
     assert {name for name, row in marks.items() if row["status"] == "unreadable"} == {"deep", "link", "bomb", "both"}
     assert "10 MiB" in marks["bomb"]["note"] and "no lab.json" in marks["link"]["note"]
     assert {path: path.stat().st_mtime_ns for path in handed_in.rglob("*") if path.is_file()} == before
-    assert not [words for words in command_lines().values() if "labs.grading.one" in words]
+    assert not [words for words in command_lines().values() if "labs.grading.grading" in words]
 
 
 @pytest.mark.starts_kernels

@@ -12,8 +12,7 @@ import pytest
 from execution.progress import _loads
 from probes.counters.sampling import CounterLog, WatchedLink
 from results.dashboard.app import application
-from results.exchange.networks import FOLDER
-from results.exchange.progress import LinkLoad
+from results.exchange.progress import NETWORKS, LinkLoad
 from results.figures.network import Load, live_network
 from results.pages.content import series_rows
 from results.pages.explored import averaged, series_chart
@@ -128,7 +127,7 @@ REPORT = {
 
 
 def test_networks_of_mn_are_shown_while_their_process_lives(store):
-    application_of_store, folder = application(store, lambda *_: [], lambda *_: []), store.folder / FOLDER
+    application_of_store, folder = application(store, lambda *_: [], lambda *_: []), store.folder / NETWORKS
     folder.mkdir()
     for name, report in (("1", REPORT), ("2", {**REPORT, "links": [3]})):
         (folder / f"{name}.json").write_text(json.dumps(report))
@@ -141,7 +140,7 @@ def test_networks_of_mn_are_shown_while_their_process_lives(store):
         page = asked(application_of_store, "/networks")[1].decode()
     assert "mn --topo &lt;single&gt;" in page and page.count('class="network"') == 1, "what cannot be read is left out"
     assert '<rect class="node"' in page and ">alice</text>" in page and ">5Mbit</text>" in page
-    assert live.STORE == DEFAULT_FOLDER and live.FOLDER == FOLDER
+    assert live.STORE == DEFAULT_FOLDER and live.FOLDER == NETWORKS
 
 
 @pytest.mark.parametrize(
