@@ -1,4 +1,4 @@
-"""The museum's pages as Markdown: one of each entry, and one of all."""
+"""The museum as Markdown: the section of an entry, and the page of all."""
 
 import statistics
 from collections.abc import Iterator, Mapping

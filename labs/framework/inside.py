@@ -22,7 +22,7 @@ RECORDED = "recorded.packets"
 
 
 class Experiment(BaseModel):
-    """An experiment that is to be made.
+    """Request for an experiment.
 
     Attributes:
         folder: folder of the student's work.
@@ -34,7 +34,7 @@ class Experiment(BaseModel):
 
 
 class Experiments(BaseModel):
-    """Experiments that are made one after the other.
+    """Request for experiments, one after the other.
 
     Attributes:
         is_recorded: whether the packets are recorded.

@@ -86,7 +86,7 @@ def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
 
 
 def series(store: Store, run_id: str) -> str:
-    """Returns what was recorded over time in the first cells of a run, as JSON."""
+    """Returns the series of a run's first cells, as JSON."""
     record = store.run(run_id)
     return over_time([(record, store.cells(record.run_id)[:MAX_WITH_SERIES])], linked=True)
 
@@ -147,7 +147,8 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         raise UsageError(f"there is no run of {scenario!r} in this store")
     names = metrics_of(store, scenario) if scenario else []
     metric = request.query_params.get("metric") or (names[0] if names else "")
-    host, days = request.query_params.get("machine", ""), _days(request)
+    host = request.query_params.get("machine", "")
+    days = {name: request.query_params.get(name, "").strip() for name in ("since", "until")}
     query = replace(RunFilter.parse({**days, "scenario": scenario}).query, last=MAX_HISTORY, machine=host or None)
     return {
         "page": "history",
@@ -161,10 +162,6 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         "trends": trends(store, metric, query) if metric else [],
         "most": MAX_HISTORY,
     }
-
-
-def _days(request: Request) -> dict[str, str]:
-    return {name: request.query_params.get(name, "").strip() for name in ("since", "until")}
 
 
 def compare(store: Store, request: Request) -> dict[str, Any]:

@@ -126,7 +126,6 @@ class Page:
         wait_until(lambda: self.evaluate(opened), "the page to open", _LIMIT_S)
 
     def resize(self, width: int, height: int) -> None:
-        """Changes the size of the window, in pixels."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", size)
 

@@ -31,8 +31,8 @@ class Span:
 
     Attributes:
         start_s, end_s: seconds since the recording began.
-        speed: seconds of the recording in one of the film; it is also how close the page looks.
-        width: of the picture, in pixels.
+        speed: seconds of the recording per second of the film; a lower one also shows a shorter time.
+        width: width of the picture, in pixels.
     """
 
     start_s: float

@@ -31,7 +31,6 @@ class LabCheck:
 
     @property
     def is_solved(self) -> bool:
-        """True if all points were reached."""
         return self.points == self.most_points
 
 

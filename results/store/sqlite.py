@@ -48,7 +48,6 @@ def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> B
 
 
 def engine(database: Path, *, writable: bool) -> Engine:
-    """Returns SQLAlchemy's engine for an existing database."""
     uri = f"{database.as_uri()}?{_mode(database, writable=writable)}"
     # NullPool: no connection outlives a call, so that a fork inherits none, and the last one removes the log (WAL).
     created = create_engine(
@@ -74,7 +73,6 @@ def _json_or_nothing(text: Any) -> Any:
 
 
 def warn_on_stderr(sentence: str) -> None:
-    """Prints a warning for the user of a command."""
     print(f"warning: {sentence}", file=sys.stderr)
 
 
@@ -130,14 +128,11 @@ def _mode(database: Path, *, writable: bool) -> str:
 
 def _connect(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.text_factory = _text  # invalid UTF-8 of another program must not hide the other rows
+    # Invalid UTF-8 of another program must not hide the other rows.
+    connection.text_factory = lambda content: content.decode(errors="replace")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
-
-
-def _text(content: bytes) -> str:
-    return content.decode(errors="replace")
 
 
 @contextlib.contextmanager

@@ -308,7 +308,6 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
-        """Opens a session with a transaction."""
         with translated_errors(self._backend.explain), Session(self._backend.writing) as session, session.begin():
             yield session
 

@@ -70,7 +70,7 @@ def _machines(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
-    """Returns the most common causes; reasons that differ only in the link, path or host and in numbers have one."""
+    """Returns the most common causes; reasons that differ only in a link, a path, a host or numbers share one."""
     causes: dict[str, list[str]] = {}
     for reason in (reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons)):
         cause = _NUMBER.sub("#", _COUNT.sub("", _SUBJECT.sub(r"\1: ", reason)))

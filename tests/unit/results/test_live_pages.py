@@ -15,7 +15,7 @@ from results.dashboard.app import application
 from results.exchange.progress import NETWORKS, LinkLoad
 from results.figures.network import Load, live_network
 from results.pages.content import series_rows
-from results.pages.explored import averaged, series_chart
+from results.pages.explored import series_chart, thinned
 from results.records import (
     Cell,
     CellResult,
@@ -113,7 +113,7 @@ def test_what_is_measured_now_has_a_chart_and_its_numbers():
     assert (panel.y_label, list(panel.traces[0].x), list(panel.traces[0].y)) == ("(Mbit/s)", [0, 1, 2], [1, 4, 1])
     assert series_chart({"none": series["none"]}) is None
     long = Series("s", tuple(map(float, range(2500))), (1.0, 3.0) * 1250)
-    times, values = averaged(long)
+    times, values = thinned(long)
     assert len(times) == 833 and values[:2] == pytest.approx([5 / 3, 7 / 3])
 
 
