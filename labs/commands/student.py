@@ -11,8 +11,7 @@ from flightpath.errors import UntrustworthyResult
 from labs.framework import catalogue, page, work
 from labs.framework.check_files import draw, watched_check
 from labs.framework.checking import require_answers
-from labs.framework.lab import hints
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant, hints
 from results.store.lab_checks import LabCheck, keep_check
 from results.store.location import STORE_FORM, StoreLocation, server_url
 from results.store.store import Store

@@ -11,8 +11,7 @@ from pathlib import Path
 from flightpath.errors import FlightpathError
 from flightpath.spreadsheets import quoted
 from labs.framework.checking import Checked
-from labs.framework.lab import Finding, hints
-from labs.framework.variant import canonical
+from labs.framework.lab import Finding, canonical, hints
 from labs.framework.work import Submission
 from results.store.ownership import give_to_caller, make_folder
 

@@ -21,11 +21,10 @@ from results.pages.content import MAX_WITH_SERIES, run_content, series_rows
 from results.pages.explored import means_chart, over_time, series_chart
 from results.records import CellResult, RunRecord, RunStatus, Series, Verdict
 from results.store.filters import RunFilter
-from results.store.lab_checks import lab_checks
+from results.store.lab_checks import by_lab, by_student, lab_checks
 from results.store.run_list import find_runs, pages, with_actual_status, worst
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
-from results.summary.class_progress import by_lab, by_student
 from results.summary.means import metric_names
 from results.summary.runs import form, headlines, machine, planned_cells, status_text
 

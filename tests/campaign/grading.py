@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flightpath.project import PROJECT
 from labs.framework import catalogue
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant
 from tests.campaign import hostile_submissions
 from tests.campaign.machine_state import MachineState, marked_environment
 from tests.campaign.outcome import Outcome

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from labs.framework import catalogue, work
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant
 
 OUTSIDE = Path("/var/tmp/flightpath-hostile-submission-was-here")
 """What the programs try to write, on whichever machine they run."""

@@ -19,7 +19,7 @@ from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from labs.framework import catalogue, programs
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant
 from labs.grading import confinement
 from labs.solutions import lab02_full_pipe, lab07_switch
 from labs.solutions.attempt import Attempt
