@@ -75,15 +75,12 @@ def ungraded(error: FlightpathError, submission: Submission | None = None) -> Ma
 
 def with_doubts(marks: Sequence[Marks], course: str) -> list[Marks]:
     """Adds notes to marks whose author is in doubt: the variant, or its name, may be somebody else's."""
-    return [_doubted(each, marks, course) for each in marks]
-
-
-def _doubted(marks: Marks, of_all: Sequence[Marks], course: str) -> Marks:
-    doubts = [marks.note] if marks.note else []
-    if marks.student:
-        same_lab = [each for each in of_all if each.lab == marks.lab and each is not marks]
-        doubts += _doubts(marks, same_lab, course)
-    return replace(marks, note="; ".join(doubts))
+    doubted = []
+    for each in marks:
+        same_lab = [other for other in marks if other.lab == each.lab and other is not each]
+        doubts = _doubts(each, same_lab, course) if each.student else ()
+        doubted.append(replace(each, note="; ".join(filter(None, [each.note, *doubts]))))
+    return doubted
 
 
 def _doubts(marks: Marks, others: Sequence[Marks], course: str) -> Iterator[str]:
