@@ -1,4 +1,4 @@
-"""The process that has the network of a `flightpath.Network`: `python -m python_api.network_process SOCKET`.
+"""The process of a `flightpath.Network`: `python -m python_api.network_process SOCKET`.
 
 SOCKET is the number of an open socket, over which the network's user calls. When the user's process ends, however it
 ends, the socket's far end is closed: then this process ends too, and the network with it. In a guest, which ends with

@@ -73,7 +73,7 @@ def _variant(options: argparse.Namespace) -> int:
 
 def _class(options: argparse.Namespace) -> int:
     checks = lab_checks(class_store(options.store), options.course)
-    table = Table("lab", "title", "students", "solved", "checks until solved", "hint of most others")
+    table = Table("lab", "title", "students", "solved", "checks until solved", "most frequent hint")
     for each in by_lab(checks):
         needed = "-" if each.checks is None else f"{each.checks:g}"
         words = (str(each.lab), each.title, str(each.students), str(each.solved), needed, each.hint or "-")

@@ -30,7 +30,7 @@ def run_content(
 ) -> dict[str, Any]:
     """Returns the variables of the templates that show a run.
 
-    `whole` includes the certificates as JSON, and what was recorded over time. `beside` are other runs in its charts.
+    `whole` includes the certificates as JSON, and the series. `beside` are other runs in its charts.
     """
     chosen = headlines(record)
     checked = [read_facts(cell.certificate) for cell in cells]

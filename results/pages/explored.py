@@ -1,4 +1,4 @@
-"""Charts that only pages have: means of runs on the same axes, and what was recorded over time."""
+"""Charts of pages alone: means of runs on the same axes, and series over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-// What was recorded over time of a cell, or of two on the same axes: a plot for each quantity.
+// The series of a cell, or of two on the same axes: a plot for each quantity.
 "use strict";
 
 const overTime = (() => {
