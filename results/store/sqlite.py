@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,11 +36,11 @@ _FULL_HINT = "free some space there, or choose a folder on another disk with --r
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> Backend:
-    """Opens a store's database in a folder; `create` and `notify` are those of `Store.open`."""
+def open_file(folder: Path, *, create: bool) -> Backend:
+    """Opens a store's database in a folder; `create` is that of `Store.open`."""
     file = folder / DATABASE_NAME
     if create:
-        _prepare(folder, file, notify)
+        _prepare(folder, file)
     else:
         _check_readable(file)
     reading = engine(file, writable=create)
@@ -72,20 +72,17 @@ def _json_or_nothing(text: Any) -> Any:
         return None
 
 
-def warn_on_stderr(sentence: str) -> None:
-    print(f"warning: {sentence}", file=sys.stderr)
-
-
 # --- opening ---
 
 
-def _prepare(folder: Path, database: Path, notify: Callable[[str], None]) -> None:
+def _prepare(folder: Path, database: Path) -> None:
     try:
         make_folder(folder)
         with _locked(folder):
             if database.exists() and (damage := _damage(database, "mode=rw", whole=True)):
                 aside = _move_aside(database)
-                notify(f"{database} is damaged ({damage}); it was moved aside to {aside}, and a new store was created")
+                consequence = f"it was moved aside to {aside}, and a new store was created"
+                print(f"warning: {database} is damaged ({damage}); {consequence}", file=sys.stderr)
             _create_or_upgrade(database)
     except (OSError, sqlite3.OperationalError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
