@@ -56,7 +56,6 @@ class Page:
     """A page, as a context manager.
 
     Args:
-        program: the browser.
         content: HTML that needs no other file.
         width, height: size of the window, in pixels.
     """

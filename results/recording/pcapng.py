@@ -30,7 +30,6 @@ def write_pcapng(recording: Recording, target: Path, start_s: float, end_s: floa
     """Writes the packets that came to a link's queue in a part of the recording; returns how many.
 
     Args:
-        recording: recording of a cell.
         target: file, which is replaced if it exists.
         start_s, end_s: bounds of the part, in seconds since the recording began.
     """
