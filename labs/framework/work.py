@@ -44,7 +44,6 @@ def start(lab: Lab, variant: Variant, folder: Path) -> Path:
 
 
 def read(folder: Path) -> Submission:
-    """Reads a student's folder."""
     try:
         identity = json.loads(_text(folder / IDENTITY))
         lab, student, course = find(identity["lab"]), identity["student"], identity["course"]
