@@ -2,7 +2,6 @@
 "use strict";
 
 const overTime = (() => {
-  const { make } = plots;
   const answers = new Map(), chosen = new Map();
 
   async function cellsOf(figure) {
@@ -42,9 +41,7 @@ const overTime = (() => {
       if (group !== select) select.append(group);
     }
     select.addEventListener("change", () => changed(select.value === "" ? null : Number(select.value)));
-    const element = make("label", "", label);
-    element.append(select);
-    return element;
+    return labelled(label, select);
   }
 
   async function show(figure) {
