@@ -45,7 +45,6 @@ setup(
         "argcomplete>=3",
         "prometheus-client>=0.20",
         "SQLAlchemy>=2.1",
-        "alembic>=1.13",
         "psycopg[binary]>=3.2",
         "pydantic>=2.7",
         "starlette>=0.37",

@@ -1,8 +1,7 @@
-"""The museum's pages as Markdown: one of each entry, and one of all."""
+"""The museum as Markdown: the section of an entry, and the page of all."""
 
 import statistics
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from experiments.files.tables import Report
@@ -86,6 +85,6 @@ def figures(measured: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def write_page(entries: Mapping[str, Any], page: Path = PAGE) -> None:
+def write_page(entries: Mapping[str, Any]) -> None:
     """Writes the page of all entries."""
-    page.write_text(page_of(entries), encoding="utf-8")
+    PAGE.write_text(page_of(entries), encoding="utf-8")

@@ -34,10 +34,6 @@ def write_record(entries: Mapping[str, Any]) -> None:
 def measure(name: str, folder: Path) -> dict[str, Any]:
     """Measures an entry as a user would, and returns what the record keeps of it: claims are judged by the figures.
 
-    Args:
-        name: of the entry.
-        folder: of the results.
-
     Raises:
         MeasurementFailed: cells could not be measured, or are not faithful.
     """

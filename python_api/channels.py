@@ -1,4 +1,4 @@
-"""Ways to a process that has a network: a process of this machine, or one in a virtual-time kernel.
+"""Channels to the process of a network, which runs on this machine or in a virtual-time kernel.
 
 In a guest, the channel is its shared folder: messages are files `call-N` and `answer-N`. After each answer the guest
 stops its clock, and with it itself, until the next call.
@@ -29,7 +29,7 @@ _ENDING_LIMIT_S = 15.0
 
 
 class Channel(ABC):
-    """A process with a network, and the way to it.
+    """A channel to the process of a network.
 
     Attributes:
         pid: the process; whatever kills it ends the network.

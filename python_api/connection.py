@@ -1,13 +1,53 @@
-"""The process of a network, from its user's side: start, calls, end."""
+"""The process of a network, from its user's side (start, calls, end), and the messages that both sides send."""
 
 import contextlib
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
-from python_api.calls import STOP, Answer, Call, Setup
 from python_api.channels import Channel
+
+if TYPE_CHECKING:
+    from mininet.topo import Topo
+
+STOP = "stop"
+"""Name of the call that ends the network."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The first message: the network to start; see `topologies.testbed.testbed.Testbed` for the fields."""
+
+    topology: "Topo"
+    emulator: str
+    datapath: str
+    policy: str | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a method of `python_api.served.ServedNetwork`."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Result of a call, or the error that it raised."""
+
+    value: Any = None
+    error: FlightpathError | None = None
+
+    @classmethod
+    def failed(cls, error: Exception) -> "Answer":
+        """Returns the answer for an error; an internal error includes its traceback."""
+        if isinstance(error, FlightpathError):
+            return cls(error=error)
+        return cls(error=FlightpathError(f"internal error: {''.join(traceback.format_exception(error)).strip()}"))
 
 
 class NetworkProcess:

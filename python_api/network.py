@@ -18,9 +18,8 @@ from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
 from probes.preflight import TransferSpec
 from probes.transfers.iperf3 import Iperf3
-from python_api.calls import Setup
 from python_api.channels import GuestChannel, ProcessChannel
-from python_api.connection import NetworkProcess
+from python_api.connection import NetworkProcess, Setup
 from python_api.frames import links_frame
 from results.records import Certificate, Measurement
 

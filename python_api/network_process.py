@@ -1,4 +1,4 @@
-"""The process that has the network of a `flightpath.Network`: `python -m python_api.network_process SOCKET`.
+"""The process of a `flightpath.Network`: `python -m python_api.network_process SOCKET`.
 
 SOCKET is the number of an open socket, over which the network's user calls. When the user's process ends, however it
 ends, the socket's far end is closed: then this process ends too, and the network with it. In a guest, which ends with
@@ -17,8 +17,8 @@ from pathlib import Path
 import congestion
 from flightpath.calls import SHARED
 from flightpath.errors import FlightpathError
-from python_api.calls import STOP, Answer, Call, Setup
 from python_api.channels import HostChannel
+from python_api.connection import STOP, Answer, Call, Setup
 from python_api.served import ServedNetwork
 from topologies.sandbox import sandbox
 from topologies.testbed.testbed import Testbed

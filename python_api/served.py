@@ -1,4 +1,4 @@
-"""A network in its process, which serves calls."""
+"""The far side of a network's calls, in its own process."""
 
 import contextlib
 import itertools

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from flightpath.command_line import run_command
-from results.commands.commands import COMMANDS
+from results.commands.commands import add_commands
 from results.store.location import add_store_options
 from results.store.store import DEFAULT_FOLDER
 
@@ -48,12 +48,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        description = f"{command.summary[0].upper()}{command.summary[1:]}."
-        own = commands.add_parser(command.name, parents=[location], help=command.summary, description=description)
-        for add_to in command.arguments:
-            add_to(own)
-        own.set_defaults(run_command=command.run)
+    add_commands(commands, location)
     return parser
 
 

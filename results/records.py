@@ -1,6 +1,6 @@
 """Records of measurements: cells, metrics, series, certificates, claims and runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -29,7 +29,6 @@ class Verdict(StrEnum):
         return max(verdicts, key=order.index, default=cls.FAITHFUL)
 
     def worse(self) -> "list[Verdict]":
-        """Returns the verdicts that are worse than this one."""
         order = list(Verdict)
         return order[order.index(self) + 1 :]
 
@@ -221,6 +220,9 @@ class RunRecord:
         stored = self.plan.get(name)
         return settings.get(name) if stored is None and isinstance(settings, Mapping) else stored
 
+
+Run = tuple[RunRecord, Sequence[CellResult]]
+"""A run and its cells."""
 
 _SELECTION = ("form", "axes", "repeat", "seed", "only", "headlines", "question")
 

@@ -18,13 +18,13 @@ _MARK = "<!-- flightpath -->"
 _ACTIONS = "github-actions[bot]"
 """Account of the token that a workflow has by itself; such a token cannot ask whose it is."""
 _REFUSED = (403, 404)
-_LONGEST = 65_000
-"""Of a comment, in characters; GitHub takes 65,536."""
+_MAX_LENGTH = 65_000
+"""Maximum length of a comment, in characters; GitHub takes 65,536."""
 
 
 def main(repository: str, number: str, file: str) -> int:
     """Writes the comment; returns the exit code."""
-    text = f"{_MARK}\n{Path(file).read_text(encoding='utf-8')[:_LONGEST]}"
+    text = f"{_MARK}\n{Path(file).read_text(encoding='utf-8')[:_MAX_LENGTH]}"
     comments = f"/repos/{repository}/issues/{number}/comments"
     try:
         page, mine, account = 1, None, _account()

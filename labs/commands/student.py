@@ -8,11 +8,10 @@ from typing import TypeAlias
 from rich.console import Console
 
 from flightpath.errors import UntrustworthyResult
-from labs.framework import catalogue, page, picture, work
+from labs.framework import catalogue, page, work
+from labs.framework.check_files import draw, watched_check
 from labs.framework.checking import require_answers
-from labs.framework.happened import watched_check
-from labs.framework.lab import hints
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant, hints
 from results.store.lab_checks import LabCheck, keep_check
 from results.store.location import STORE_FORM, StoreLocation, server_url
 from results.store.store import Store
@@ -82,7 +81,7 @@ def _check(options: argparse.Namespace) -> int:
     store = class_store(options.store) if options.store else None
     with Console(stderr=True).status(f"trying it, by the {submission.lab.clock} clock"):
         checked, packets = watched_check(submission)
-    drawn = picture.draw(submission.lab, checked.measured, options.folder)
+    drawn = draw(submission.lab, checked.measured, options.folder)
     page.print_checked(console, checked, {"picture": drawn, "watch what happened": packets})
     if not checked.is_judged:
         return UntrustworthyResult.exit_code

@@ -13,13 +13,12 @@ from flightpath.command_line import check_jobs, sigterm_as_interrupt
 from flightpath.terminal import plain, print_table
 from labs.commands.student import Commands, add_variant, class_store
 from labs.framework import catalogue
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant
 from labs.grading.grading import grade
 from labs.grading.marks import Marks, Status, with_doubts, write_csv, write_gradescope, write_nbgrader
 from labs.grading.submissions import HandedIn, find
-from results.store.lab_checks import lab_checks
+from results.store.lab_checks import Best, by_lab, by_student, lab_checks
 from results.store.location import STORE_FORM
-from results.summary.class_progress import Best, by_lab, by_student
 
 _GRADE = """\
 Checks submissions, each in a confinement without network, with bounded time, memory and output, and without access to
@@ -74,7 +73,7 @@ def _variant(options: argparse.Namespace) -> int:
 
 def _class(options: argparse.Namespace) -> int:
     checks = lab_checks(class_store(options.store), options.course)
-    table = Table("lab", "title", "students", "solved", "checks until solved", "hint of most others")
+    table = Table("lab", "title", "students", "solved", "checks until solved", "most frequent hint")
     for each in by_lab(checks):
         needed = "-" if each.checks is None else f"{each.checks:g}"
         words = (str(each.lab), each.title, str(each.students), str(each.solved), needed, each.hint or "-")

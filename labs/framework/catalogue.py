@@ -32,5 +32,5 @@ def folder_of(lab: Lab) -> Path:
 
 
 def short_name(lab: Lab) -> str:
-    """Returns the lab's name without the number, for example `mathis`."""
+    """Returns the lab's name without the number, for example `queues`."""
     return folder_of(lab).name.partition("_")[2]

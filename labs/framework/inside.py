@@ -22,7 +22,7 @@ RECORDED = "recorded.packets"
 
 
 class Experiment(BaseModel):
-    """An experiment that is to be made.
+    """Request for an experiment.
 
     Attributes:
         folder: folder of the student's work.
@@ -34,7 +34,7 @@ class Experiment(BaseModel):
 
 
 class Experiments(BaseModel):
-    """Experiments that are made one after the other.
+    """Request for experiments, one after the other.
 
     Attributes:
         is_recorded: whether the packets are recorded.
@@ -53,7 +53,6 @@ def measure_all(request: Experiments) -> list[Measured]:
 
 
 def failed(error: object) -> Measured:
-    """Makes the result of work that could not be measured."""
     return Measured({}, Verdict.UNUSABLE, failure=str(error))
 
 

@@ -20,7 +20,6 @@ def print_labs(console: Console, labs: Sequence[Lab]) -> None:
 
 
 def print_started(console: Console, lab: Lab, folder: Path) -> None:
-    """Prints what the lab is about, and what to do next."""
     console.print(plain(f"Lab {lab.number}: {lab.title} ({lab.minutes} minutes)", "bold"))
     console.print(plain(lab.goal))
     console.print(plain(f"you should know: {lab.needs}"))
@@ -28,7 +27,7 @@ def print_started(console: Console, lab: Lab, folder: Path) -> None:
 
 
 def print_checked(console: Console, checked: Checked, files: Mapping[str, Path | None]) -> None:
-    """Prints what is right, what is wrong, hints, and which files show it, by what they are."""
+    """Prints the findings with hints, and the names and paths of the files that the check left."""
     lab = checked.submission.lab
     console.print(plain(f"Lab {lab.number}: {lab.title}, the variant of {checked.submission.variant.student}", "bold"))
     if checked.measured.failure:

@@ -11,8 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from flightpath.errors import UsageError
 from labs.framework.catalogue import find, folder_of
-from labs.framework.lab import Lab, Work
-from labs.framework.variant import Variant
+from labs.framework.lab import Lab, Variant, Work
 from results.store.ownership import give_to_caller, make_folder
 
 ANSWERS, IDENTITY = "answers.toml", "lab.json"
@@ -45,7 +44,6 @@ def start(lab: Lab, variant: Variant, folder: Path) -> Path:
 
 
 def read(folder: Path) -> Submission:
-    """Reads a student's folder."""
     try:
         identity = json.loads(_text(folder / IDENTITY))
         lab, student, course = find(identity["lab"]), identity["student"], identity["course"]

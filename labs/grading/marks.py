@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from flightpath.errors import FlightpathError
 from flightpath.spreadsheets import quoted
 from labs.framework.checking import Checked
-from labs.framework.lab import Finding, hints
-from labs.framework.variant import canonical
+from labs.framework.lab import Finding, canonical, hints
 from labs.framework.work import Submission
 from results.store.ownership import give_to_caller, make_folder
 
@@ -50,7 +50,6 @@ class Marks:
 
     @classmethod
     def of_checked(cls, checked: Checked) -> "Marks":
-        """Returns the marks of a submission that was tried."""
         variant, measured = checked.submission.variant, checked.measured
         reasons = "; ".join(measured.reasons)
         return cls(
@@ -65,25 +64,23 @@ class Marks:
         )
 
 
-def ungraded(why: str, submission: Submission | None = None) -> Marks:
-    """Returns the marks of a submission that could not be read or tried."""
+def ungraded(error: FlightpathError, submission: Submission | None = None) -> Marks:
+    """Returns the marks of a submission that could not be tried, or without it of one that could not be read."""
+    note = str(error).replace("\n  ", ": ")
     if submission is None:
-        return Marks(Status.UNREADABLE, note=why)
+        return Marks(Status.UNREADABLE, note=note)
     variant = submission.variant
-    return Marks(Status.NOT_JUDGED, submission.lab.number, variant.student, variant.course, note=why)
+    return Marks(Status.NOT_JUDGED, submission.lab.number, variant.student, variant.course, note=note)
 
 
 def with_doubts(marks: Sequence[Marks], course: str) -> list[Marks]:
     """Adds notes to marks whose author is in doubt: the variant, or its name, may be somebody else's."""
-    return [_doubted(each, marks, course) for each in marks]
-
-
-def _doubted(marks: Marks, of_all: Sequence[Marks], course: str) -> Marks:
-    doubts = [marks.note] if marks.note else []
-    if marks.student:
-        same_lab = [each for each in of_all if each.lab == marks.lab and each is not marks]
-        doubts += _doubts(marks, same_lab, course)
-    return replace(marks, note="; ".join(doubts))
+    doubted = []
+    for each in marks:
+        same_lab = [other for other in marks if other.lab == each.lab and other is not each]
+        doubts = _doubts(each, same_lab, course) if each.student else ()
+        doubted.append(replace(each, note="; ".join(filter(None, [each.note, *doubts]))))
+    return doubted
 
 
 def _doubts(marks: Marks, others: Sequence[Marks], course: str) -> Iterator[str]:
@@ -105,7 +102,6 @@ def _names(submission: str, student: str) -> bool:
 
 
 def write_csv(marks: Iterable[Marks], file: Path) -> None:
-    """Writes a CSV file with a line per submission."""
     rows = [(m.name, m.student, m.lab, m.points, m.of, m.status, " | ".join(hints(m.findings)), m.note) for m in marks]
     _write_table(file, ("submission", "student", "lab", "points", "of", "status", "hints", "note"), rows)
 

@@ -4,13 +4,11 @@ import random
 from collections.abc import Iterator
 
 from flightpath.overrides import override
-from labs.framework import files
+from labs.framework import files, latency
 from labs.framework.judging import Limits, answered, between
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
-from labs.framework.latency import pinging
 from labs.framework.network import Trial, trial
 from labs.lab01_paths.network import CLIENT, CORE, LOSS, SERVER, Paths, layout, links_over
-from results.records import Series
 from topologies.links.events import LinkEvent
 
 FILE = "routes.mn"
@@ -49,12 +47,11 @@ class PathsLab(Lab):
             files.run_commands(work, FILE, {host.name: host for host in network.testbed.net.hosts}, "ip route")
             before = _packets(network)
             client, address = network.testbed.host(CLIENT), network.testbed.host(SERVER).address(4)
-            with pinging(client, address, _PINGS * _INTERVAL_S, _INTERVAL_S) as pings:
+            with latency.pinging(client, address, _PINGS * _INTERVAL_S, _INTERVAL_S) as pings:
                 pass
             carried = {key: count - before[key] for key, count in _packets(network).items()}
             if pings:
-                times_s = tuple(at_s - pings[0][0] for at_s, _ in pings)
-                network.series["round_trip_h1_to_h2"] = Series("s", times_s, tuple(rtt_s for _, rtt_s in pings))
+                network.series["round_trip_h1_to_h2"] = latency.series(pings, pings[0][0])
         good, bad = (links_over(router) for router in (net.good_router, 5 - net.good_router))
         values = {
             # A route can also have h1 answer itself.

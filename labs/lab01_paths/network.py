@@ -43,7 +43,6 @@ def links_over(router: int) -> tuple[int, int]:
 
 
 def layout(code: int) -> Layout:
-    """Returns the delays and the broken link of a variant."""
     chance = random.Random(code)
     delays = chance.sample(range(3, 20), len(CORE))
     return Layout(dict(zip(CORE, delays, strict=True)), chance.choice(CORE))
@@ -70,15 +69,11 @@ class Paths(Topo):
         ends = {1: ("h1", "r1"), 4: ("r4", "h2")}
         ends |= {link: (f"r{link // 10}", f"r{link % 10}") for link in CORE}
         for name in (CLIENT, SERVER, "r1", "r2", "r3", "r4"):
-            ports = {link: (f"10.{net}.{link}.{_last(name)}/24",) for link in ends if name in ends[link]}
+            last = 10 if name[0] == "h" else int(name[1:])
+            ports = {link: (f"10.{net}.{link}.{last}/24",) for link in ends if name in ends[link]}
             self.addHost(name, cls=MultihomedHost, addresses=ports, sysctls=_ROUTER if name[0] == "r" else {})
         for number, (a, b) in ends.items():
             lost = LOSS if broken and number == variant.broken else 0.0
             spec = LinkSpec(delay_s=variant.delays_ms.get(number, 0) / 1e3, loss=lost)
             macs = {"addr1": mac(0, number, 1), "addr2": mac(0, number, 2)}
             self.addLink(a, b, port1=number, port2=number, spec=spec, **macs)
-
-
-def _last(name: str) -> int:
-    """Returns the last number of a node's addresses: that of a router, and 10 for hosts."""
-    return 10 if name[0] == "h" else int(name[1:])

@@ -1,16 +1,14 @@
 """Lab 3: a queue that is far too long, and one that keeps the latency under load low."""
 
 import random
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
-from labs.framework import files
+from labs.framework import files, latency
 from labs.framework.judging import Limits, answered, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Question, Work
-from labs.framework.latency import pinging
 from labs.framework.network import Trial, trial
 from probes.transfers.tcp_flow import FlowTrace, TcpFlow
 from results.records import Series
@@ -61,7 +59,7 @@ class Queues(Lab):
             client, server = network.testbed.net.hosts
             with (
                 StreamSink(server, TEMPORARY),
-                pinging(client, server.address(), 2 * _PHASE_S) as pings,
+                latency.pinging(client, server.address(), 2 * _PHASE_S) as pings,
             ):
                 begin_s = time.monotonic()
                 traces = _load(network, parameters["slow_mbit"])
@@ -82,10 +80,10 @@ class Queues(Lab):
             least, most = 0.9 * PAYLOAD_SHARE * parameters[f"{phase}_mbit"], parameters[f"{phase}_mbit"]
             rtt_ms, mbit = (measured.values.get(f"{phase}_{name}") for name in ("p90_ms", "mbit"))
             limits = Limits(0, parameters["limit_ms"], too_high=long)
-            latency = between(f"{phase} line: 9 of 10 pings within", rtt_ms, "ms", limits)
+            low = between(f"{phase} line: 9 of 10 pings within", rtt_ms, "ms", limits)
             throughput = between(f"{phase} line: throughput", mbit, "Mbit/s", Limits(least, most, too_low=short))
-            yield latency
-            yield counting_beside(latency, throughput)
+            yield low
+            yield counting_beside(low, throughput)
 
 
 def _with_queue(parameters: Parameters, work: Work) -> LinkSpec:
@@ -117,22 +115,21 @@ def _load(network: Trial, slow_mbit: int) -> list[FlowTrace]:
             flow.stop()
 
 
-def _values(traces: Sequence[FlowTrace], pings: Sequence[tuple[float, float]], begin_s: float) -> dict[str, float]:
+def _values(traces: Sequence[FlowTrace], pings: Sequence[latency.Ping], begin_s: float) -> dict[str, float]:
     """Returns throughput and latency of both phases, without the time in which the flows find their rates."""
     values = {}
     for number, phase in enumerate(("fast", "slow")):
         since_s, until_s = number * _PHASE_S + _SETTLE_S, (number + 1) * _PHASE_S
-        rtts_s = [rtt_s for at_s, rtt_s in pings if since_s <= at_s - begin_s <= until_s]
         values[f"{phase}_mbit"] = sum(trace.goodput_bps(since_s, until_s) for trace in traces) / 1e6
-        if len(rtts_s) > 1:
-            values[f"{phase}_p90_ms"] = statistics.quantiles(rtts_s, n=10)[-1] * 1e3
+        if (p90_ms := latency.p90_ms(pings, begin_s + since_s, begin_s + until_s)) is not None:
+            values[f"{phase}_p90_ms"] = p90_ms
     return values
 
 
-def _series(traces: Sequence[FlowTrace], pings: Sequence[tuple[float, float]], begin_s: float) -> dict[str, Series]:
+def _series(traces: Sequence[FlowTrace], pings: Sequence[latency.Ping], begin_s: float) -> dict[str, Series]:
     rates = [throughput(trace, begin_s, 2 * _PHASE_S) for trace in traces]
     total = tuple(map(sum, zip(*(rate.values for rate in rates), strict=False)))
     return {
-        "ping_under_load": Series("s", tuple(at - begin_s for at, _ in pings), tuple(rtt for _, rtt in pings)),
+        "ping_under_load": latency.series(pings, begin_s),
         "goodput": Series("bit/s", rates[0].times_s[: len(total)], total),
     }

@@ -12,10 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import await_end, running
 from flightpath.overrides import override
-from labs.framework import programs
+from labs.framework import latency, programs
 from labs.framework.judging import Limits, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
-from labs.framework.latency import pinging
 from labs.framework.network import Trial, trial
 from labs.lab06_control.work import transport
 from results.records import Series
@@ -60,7 +59,7 @@ class ControlLab(Lab):
         with trial(MultipathPair(paths=1, links=link, mptcp=False), events=[slower]) as network:
             client, server = network.testbed.net.hosts
             begin_s = time.monotonic()
-            with pinging(client, server.address(), _SECONDS, 0.05) as pings:
+            with latency.pinging(client, server.address(), _SECONDS, 0.05) as pings:
                 received = _sent(network, work)
             counters = network.testbed.links[0].stats()["directions"]["a_to_b"]
             network.series |= _series(received, pings, begin_s)
@@ -80,8 +79,8 @@ class ControlLab(Lab):
         for phase in ("fast", "slow"):
             yield filled[phase]
             limits = Limits(0, parameters["limit_ms"], too_high=long)
-            latency = between(f"{phase} line: 9 of 10 pings within", values.get(f"{phase}_p90_ms"), "ms", limits)
-            yield counting_beside(filled[phase], latency)
+            low = between(f"{phase} line: 9 of 10 pings within", values.get(f"{phase}_p90_ms"), "ms", limits)
+            yield counting_beside(filled[phase], low)
         greedy = "one of two takes nearly all: who has more must give way more, and who has less must grow"
         fair = between("Jain's index of two of them", values.get("jain"), "", Limits(0.85, 1, too_low=greedy), points=2)
         yield counting_beside(filled["shared"], fair)
@@ -118,16 +117,15 @@ def _run(network: Trial, work: Work, wait_s: float) -> None:
     programs.run(client, argv, work.folder, seconds=_LIMIT_S, name="control.py")
 
 
-def _values(received: Sequence[Series], pings: Sequence[tuple[float, float]], begin_s: float) -> dict[str, float]:
+def _values(received: Sequence[Series], pings: Sequence[latency.Ping], begin_s: float) -> dict[str, float]:
     """Returns the figures of each phase, without the time in which the control finds its rate."""
     values = {}
     ends_s = {"fast": (_SETTLE_S, _FAST_S), "slow": (_FAST_S + _SETTLE_S, _FAST_S + _SLOW_S)}
     for phase, (since_s, until_s) in ends_s.items():
-        rtts_s = [rtt_s for at_s, rtt_s in pings if since_s <= at_s - begin_s < until_s]
         if received:
             values[f"{phase}_mbit"] = _mean(received[0], begin_s + since_s, begin_s + until_s) / 1e6
-        if len(rtts_s) > 1:
-            values[f"{phase}_p90_ms"] = statistics.quantiles(rtts_s, n=10)[-1] * 1e3
+        if (p90_ms := latency.p90_ms(pings, begin_s + since_s, begin_s + until_s)) is not None:
+            values[f"{phase}_p90_ms"] = p90_ms
     if len(received) == 2:
         since_s = begin_s + _FAST_S + _SLOW_S + _SETTLE_BOTH_S
         rates = [_mean(series, since_s, begin_s + _SECONDS) for series in received]
@@ -141,10 +139,9 @@ def _mean(series: Series, since_s: float, until_s: float) -> float:
     )
 
 
-def _series(received: Sequence[Series], pings: Sequence[tuple[float, float]], begin_s: float) -> dict[str, Series]:
+def _series(received: Sequence[Series], pings: Sequence[latency.Ping], begin_s: float) -> dict[str, Series]:
     flows = {
         f"goodput of {name}": Series("bit/s", tuple(at_s - begin_s for at_s in series.times_s), series.values)
         for name, series in zip(("your control", "the second one"), received, strict=False)
     }
-    times_s, rtts_s = tuple(at_s - begin_s for at_s, _ in pings), tuple(rtt_s for _, rtt_s in pings)
-    return {**flows, "ping beside it": Series("s", times_s, rtts_s)}
+    return {**flows, "ping beside it": latency.series(pings, begin_s)}

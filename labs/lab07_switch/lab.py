@@ -2,17 +2,21 @@
 
 import random
 import re
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import permutations
 
-from flightpath.commands import CommandFailed
+from flightpath.commands import CommandFailed, run
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from flightpath.waiting import wait_until
+from labs.framework import programs
 from labs.framework.judging import Limits, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
 from labs.framework.network import Trial, trial
-from labs.framework.students_controller import controlled_by
 from probes.transfers.tcp_flow import FlowTrace, TcpFlow
 from scenarios.congestion.race_measures import throughput
 from services.stream import StreamSink
@@ -28,6 +32,9 @@ _MAX_PACKETS = 100
 
 _RECEIVED = re.compile(r"(\d+) received")
 _CORES = ("core1", "core2")
+_CONTROLLER = "127.0.0.1:6654"
+_START_LIMIT_S, _RULES_S = 30.0, 1.0
+"""Limit for the start of the controller, and time for the rules that it installs when switches connect."""
 
 
 class SwitchLab(Lab):
@@ -53,7 +60,7 @@ class SwitchLab(Lab):
         links = f"bw={parameters['mbit']} delay=2ms"
         pairs = (("h1", parameters["first"]), ("h2", parameters["second"]))
         with trial(Fabric(multihomed=False, links=links)) as network:
-            with controlled_by(network, work, FILE):
+            with _controlled_by(network, work):
                 values = {"reached": float(_reached(network))}
             values |= _counted(network, pairs, parameters["core_of_first"])
             traces = _transfers(network, pairs)
@@ -87,6 +94,40 @@ class SwitchLab(Lab):
         flooded = "frames come to hosts that they are not for: was the receiver's port known when the rule was made?"
         stray = between("packets at hosts that they are not for", values.get("stray"), "%", Limits(0, 5, "", flooded))
         yield counting_beside(forwards, stray)
+
+
+@contextmanager
+def _controlled_by(network: Trial, work: Work) -> Iterator[None]:
+    """Hands all switches to the student's application, in a network that knows nothing yet; it ends with the block.
+
+    The rules that it has made stay: switches forward by them without a controller (fail mode secure).
+    """
+    switches = [switch.name for switch in network.testbed.net.switches]
+    for name in switches:
+        run(["ovs-vsctl", "del-controller", name])
+        run(["ovs-ofctl", "-O", "OpenFlow13", "del-flows", name])
+    for host in network.testbed.net.hosts:
+        host.run(["ip", "neighbour", "flush", "all"])
+    program = [programs.python(), "-P", "-m", "controllers.applications"]
+    argv = [*program, "--listen", _CONTROLLER, "--folder", str(work.folder), FILE]
+    with programs.running(argv, work.folder, name=FILE) as application:
+        address, port = _CONTROLLER.split(":")
+        listeners = ["ss", "-H", "-tln", f"src {address} and sport = :{port}"]
+        wait_until(lambda: bool(run(listeners).strip()), f"{FILE} to start", _START_LIMIT_S, check=application.check)
+        for name in switches:
+            run(["ovs-vsctl", "set-controller", name, f"tcp:{_CONTROLLER}"])
+        for name in switches:
+            connected = partial(_is_connected, name)
+            wait_until(connected, f"{name} to be connected to {FILE}", _START_LIMIT_S, check=application.check)
+        time.sleep(_RULES_S)
+        yield
+        application.check()
+        if "Traceback (most recent call last)" in application.output:
+            raise MeasurementFailed(f"{FILE} fails: {application.output.strip()[-programs.SHOWN :]}")
+
+
+def _is_connected(switch: str) -> bool:
+    return run(["ovs-vsctl", "get", "controller", switch, "is_connected"]).strip() == "true"
 
 
 def _reached(network: Trial) -> int:

@@ -103,7 +103,6 @@ class PreflightLab(Lab):
 
 
 def _chosen(work: Work, parameters: Parameters) -> dict[str, float]:
-    """Returns a student's settings."""
     kinds = {"probe_mb": float, "streams": int, "receive_buffer_kb": float}
     usual = {"probe_mb": 0.1, "streams": 1, "receive_buffer_kb": parameters["buffer_kb"]}
     chosen = {**usual, **files.settings(work, FILE, kinds)}

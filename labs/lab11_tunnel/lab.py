@@ -93,7 +93,6 @@ def best_mbit(parameters: Parameters) -> float:
 
 
 def _tunnel(work: Work) -> TunnelSpec:
-    """Returns a student's tunnel."""
     given = files.settings(work, FILE, _KINDS)
     try:
         return TunnelSpec(**given)

@@ -7,7 +7,7 @@ from labs.solutions.attempt import Attempt
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Returns both directions over the path without the broken link."""
+    """Routes both directions over the path without the broken link."""
     net = layout(parameters["code"])
     answers = {"broken_link": net.broken, "wrong_router": net.good_router, "rtt_ms": net.rtt_ms}
     return Attempt(answers, _file(parameters, net.good_router, net.good_router))

@@ -15,7 +15,7 @@ _WRONG = {
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Shares as measured; the bias is a little more than that of the round trips."""
+    """Answers shares as measured, and a bias that is a little larger than that of the round trips."""
     pair = (parameters["first"], parameters["second"])
     share = _SHARES[pair] if pair in _SHARES else 100 - _SHARES[pair[::-1]]
     bias = round_trips(parameters) ** 1.3

@@ -14,7 +14,7 @@ _THIRD = "h2 ip mptcp endpoint add 10.0.3.2 dev h2-eth2 signal"
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Returns the server announces both addresses, the third as a backup."""
+    """Has the server announce both addresses, the third one as a backup."""
     answers = {"plain_mbit": PAYLOAD_SHARE * parameters["mbit1"], "subflows": 3, "cores_single": 1}
     return Attempt(answers, {FILE: f"{_LIMITS}{_SECOND}{_THIRD} backup\n"})
 

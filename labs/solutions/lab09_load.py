@@ -9,7 +9,7 @@ _BORNE = 0.77
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Returns what each protocol bears, a little below the limit."""
+    """Answers a load a little below the limit of each protocol."""
     single = capacity_per_s(parameters)
     both = single * (1 + parameters["mbit2"] / parameters["mbit1"])
     return _answers(single, _BORNE * single, _BORNE * both)

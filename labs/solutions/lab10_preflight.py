@@ -7,7 +7,7 @@ from topologies.links.spec import PAYLOAD_SHARE
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Returns a buffer of two products, and a small transfer that lasts for many round trips."""
+    """Chooses a buffer of two products, and a small transfer that lasts for many round trips."""
     answers = {
         "bdp_kb": _bdp_kb(parameters),
         "delivered_mbit": parameters["buffer_kb"] * 8 / (2 * parameters["delay_ms"]),

@@ -6,7 +6,7 @@ from labs.solutions.attempt import Attempt
 
 
 def solution(parameters: Parameters) -> Attempt:
-    """Weights that begin with the paths' rates and follow them, and a buffer that puts packets in order."""
+    """Chooses weights that begin with the paths' rates and follow them, and a buffer that restores the order."""
     best, fast, slow = best_mbit(parameters), parameters["fast_mbit"], parameters["slow_mbit"]
     answers = {"best_mbit": best, "equal_mbit": best * 2 * slow / (fast + slow), "mptcp_mbit": 0.97 * best}
     return Attempt(answers, _file(weights="adaptive", path_weights=[fast, slow], reordering="adaptive"))

@@ -2,10 +2,9 @@
 
 import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -13,7 +12,7 @@ from flightpath.command_line import ListOption
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.suggestions import did_you_mean
 from results.commands.scenarios import answer_of, drawn_if_possible, known_scenario, question_of
-from results.comparison.compare import Run, compare_runs, compare_with_history
+from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.figures.drawing import draw_figures
 from results.pages.json_output import comparison_json, print_json, run_json, run_list_json
@@ -28,7 +27,7 @@ from results.pages.terminal import (
     print_runs,
     print_summary,
 )
-from results.records import CellResult
+from results.records import CellResult, Run
 from results.store.filters import RunFilter, add_filter_options
 from results.store.location import store_location
 from results.store.ownership import give_to_caller, writing_to
@@ -39,52 +38,6 @@ from results.summary.claims import finding
 from results.summary.means import metric_names
 from results.summary.runs import headlines
 
-Argument = Callable[[argparse._ActionsContainer], object]
-"""Function that adds one or more arguments to a parser."""
-
-Execute = Callable[[argparse.Namespace], None]
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command; `run` prints results on stdout, and everything else on stderr."""
-
-    name: str
-    summary: str
-    arguments: tuple[Argument, ...]
-    run: Execute
-
-
-COMMANDS: list[Command] = []
-"""All commands, in the order of the help."""
-
-
-def command(name: str, summary: str, *arguments: Argument) -> Callable[[Execute], Execute]:
-    """Registers the decorated function as a command, with these arguments besides the location of the store."""
-
-    def register(run: Execute) -> Execute:
-        COMMANDS.append(Command(name, summary, arguments, run))
-        return run
-
-    return register
-
-
-def argument(*flags: str, **options: Any) -> Argument:
-    """Returns an argument, described as for `ArgumentParser.add_argument`."""
-    return lambda parser: parser.add_argument(*flags, **options)
-
-
-def one_of(*arguments: Argument) -> Argument:
-    """Returns arguments that exclude each other."""
-
-    def add(parser: argparse._ActionsContainer) -> None:
-        group = parser.add_mutually_exclusive_group()
-        for each in arguments:
-            each(group)
-
-    return add
-
-
 _SHOWN = 100
 _EXPORTS = {
     "json": "as one JSON file (the default)",
@@ -92,16 +45,92 @@ _EXPORTS = {
     "parquet": "as a zip of Parquet tables; needs pyarrow, which is not installed by default",
 }
 
-_RUN = argument("run", metavar="RUN")
-_METRICS = argument(
-    "--metrics", action=ListOption, metavar="A,B|all", help="which metrics; by default the scenario's headlines"
-)
-_JSON = argument("--json", action="store_true", help="print one JSON object instead")
-_LAST = argument("--last", type=int, metavar="N", help=f"only the newest N (by default {_SHOWN}; with --json all)")
+
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", location: ArgumentParser) -> None:
+    """Adds all commands, in the order of the help.
+
+    Each prints results on stdout, and everything else on stderr.
+
+    Args:
+        commands: subparsers of `flightpath results`.
+        location: parser with the options for the location of the store.
+    """
+
+    def add(name: str, summary: str, run: Callable[[Namespace], None]) -> ArgumentParser:
+        description = f"{summary[0].upper()}{summary[1:]}."
+        command = commands.add_parser(name, parents=[location], help=summary, description=description)
+        command.set_defaults(run_command=run)
+        return command
+
+    listing = add("list", "list the runs, oldest first", _list)
+    add_filter_options(listing)
+    last = f"only the newest N (by default {_SHOWN}; with --json all)"
+    listing.add_argument("--last", type=int, metavar="N", help=last)
+    _add_json(listing)
+
+    show = add("show", "show a run's means with intervals, verdicts, and claims", _show)
+    show.add_argument("run", metavar="RUN")
+    form = show.add_mutually_exclusive_group()
+    _add_json(form)
+    _add_metrics(form)
+    show.add_argument("--certificates", action="store_true", help="show every link in every cell")
+
+    compare = add("compare", "compare runs: what changed, and what else differs between them", _compare)
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="the first is compared with each of the others")
+    history = "compare one RUN with the last N finished runs before it"
+    compare.add_argument("--history", type=int, metavar="N", help=history)
+    output = "also draw them side by side: compare.png and .svg in DIR"
+    compare.add_argument("--output", type=Path, metavar="DIR", help=output)
+    worse = "exit with 1 if something is significantly worse"
+    compare.add_argument("--fail-if-worse", action="store_true", help=worse)
+    _add_metrics(compare)
+    form = compare.add_mutually_exclusive_group()
+    _add_json(form)
+    form.add_argument("--markdown", action="store_true", help="print it as code reviews show it")
+
+    plot = add("plot", "draw a run's figures again, as PNG and SVG, and print their paths", _plot)
+    plot.add_argument("run", metavar="RUN")
+    plot.add_argument("--output", type=Path, metavar="DIR", help="the folder (by default the run's own)")
+
+    report = add("report", "write a run as one HTML page with its figures, and print its path", _report)
+    report.add_argument("run", metavar="RUN")
+    output = "the file (by default report.html in the run's own folder)"
+    report.add_argument("--output", type=Path, metavar="FILE", help=output)
+    pdf = "as PDF (report.pdf); needs Chromium: make browser-setup"
+    report.add_argument("--pdf", action="store_true", help=pdf)
+    beside = "another run, on the same axes in the charts"
+    report.add_argument("--beside", default="", metavar="RUN", help=beside)
+
+    export = add("export", "write runs into a file, with everything that the store has of them", _export)
+    export.add_argument("runs", nargs="*", metavar="RUN", help="which (by default those that match the filters)")
+    form = export.add_mutually_exclusive_group()
+    for kind, text in _EXPORTS.items():
+        form.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="json", help=text)
+    output = "the file (by default RUN.json or RUN.csv.zip, here)"
+    export.add_argument("--output", type=Path, metavar="FILE", help=output)
+    add_filter_options(export)
+
+    importing = add("import", "add what another machine exported: all of it, or nothing", _import)
+    importing.add_argument("files", nargs="+", type=Path, metavar="FILE")
+
+    serving = "serve the store as web pages, on this machine only and without changing anything"
+    serve = add("serve", serving, _serve)
+    port = "the port (8700); 0 chooses a free one"
+    serve.add_argument("--port", type=int, default=8700, metavar="N", help=port)
+    names = "show the names of a class's students, to their teacher"
+    serve.add_argument("--names", action="store_true", help=names)
 
 
-@command("list", "list the runs, oldest first", add_filter_options, _LAST, _JSON)
-def _list(options: argparse.Namespace) -> None:
+def _add_json(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _add_metrics(parser: argparse._ActionsContainer) -> None:
+    metrics = "which metrics; by default the scenario's headlines"
+    parser.add_argument("--metrics", action=ListOption, metavar="A,B|all", help=metrics)
+
+
+def _list(options: Namespace) -> None:
     store = _open_store(options)
     if options.last is not None and options.last < 1:
         raise UsageError(f"list: --last must be at least 1, not {options.last}")
@@ -118,14 +147,7 @@ def _list(options: argparse.Namespace) -> None:
         print(f"the newest {len(listed.runs)} of {listed.total} runs; {hint}", file=sys.stderr)
 
 
-@command(
-    "show",
-    "show a run's means with intervals, verdicts, and claims",
-    _RUN,
-    one_of(_JSON, _METRICS),
-    argument("--certificates", action="store_true", help="show every link in every cell"),
-)
-def _show(options: argparse.Namespace) -> None:
+def _show(options: Namespace) -> None:
     store = _open_store(options)
     if options.json:
         print_json(run_json(store, options.run))
@@ -139,17 +161,7 @@ def _show(options: argparse.Namespace) -> None:
     print_claims(console, store.claims(options.run))
 
 
-@command(
-    "compare",
-    "compare runs: what changed, and what else differs between them",
-    argument("runs", nargs="+", metavar="RUN", help="the first is compared with each of the others"),
-    argument("--history", type=int, metavar="N", help="compare one RUN with the last N finished runs before it"),
-    argument("--output", type=Path, metavar="DIR", help="also draw them side by side: compare.png and .svg in DIR"),
-    argument("--fail-if-worse", action="store_true", help="exit with 1 if something is significantly worse"),
-    _METRICS,
-    one_of(_JSON, argument("--markdown", action="store_true", help="print it as code reviews show it")),
-)
-def _compare(options: argparse.Namespace) -> None:
+def _compare(options: Namespace) -> None:
     store = _open_store(options)
     sides: list[Run] = [(store.run(run), store.cells(run, series=False)) for run in options.runs]
     if options.history is not None:
@@ -191,13 +203,7 @@ def _draw_side_by_side(sides: Sequence[Run], metrics: Sequence[str] | None, fold
             print(path, file=sys.stderr)
 
 
-@command(
-    "plot",
-    "draw a run's figures again, as PNG and SVG, and print their paths",
-    _RUN,
-    argument("--output", type=Path, metavar="DIR", help="the folder (by default the run's own)"),
-)
-def _plot(options: argparse.Namespace) -> None:
+def _plot(options: Namespace) -> None:
     store = _open_store(options)
     record, cells = store.run(options.run), store.cells(options.run)
     scenario = known_scenario(record)
@@ -210,19 +216,10 @@ def _plot(options: argparse.Namespace) -> None:
         print(path)
 
 
-@command(
-    "report",
-    "write a run as one HTML page with its figures, and print its path",
-    _RUN,
-    argument("--output", type=Path, metavar="FILE", help="the file (by default report.html in the run's own folder)"),
-    argument("--pdf", action="store_true", help="as PDF (report.pdf); needs Chromium: make browser-setup"),
-    argument("--beside", default="", metavar="RUN", help="another run, on the same axes in the charts"),
-)
-def _report(options: argparse.Namespace) -> None:
+def _report(options: Namespace) -> None:
     from results.commands.watch import linked_pages
-    from results.pages.browser import browser
+    from results.pages.browser import browser, print_pdf
     from results.pages.html_report import render_html  # loads templates and networkx, which no other command needs
-    from results.pages.pdf import print_pdf
 
     store = _open_store(options)
     if options.pdf:
@@ -250,20 +247,7 @@ def _report(options: argparse.Namespace) -> None:
     print(target)
 
 
-@command(
-    "export",
-    "write runs into a file, with everything that the store has of them",
-    argument("runs", nargs="*", metavar="RUN", help="which (by default those that match the filters)"),
-    one_of(
-        *(
-            argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="json", help=text)
-            for kind, text in _EXPORTS.items()
-        )
-    ),
-    argument("--output", type=Path, metavar="FILE", help="the file (by default RUN.json or RUN.csv.zip, here)"),
-    add_filter_options,
-)
-def _export(options: argparse.Namespace) -> None:
+def _export(options: Namespace) -> None:
     from results.exchange.export import export_runs
     from results.exchange.files import write_export
 
@@ -281,12 +265,7 @@ def _export(options: argparse.Namespace) -> None:
     print(target)
 
 
-@command(
-    "import",
-    "add what another machine exported: all of it, or nothing",
-    argument("files", nargs="+", type=Path, metavar="FILE"),
-)
-def _import(options: argparse.Namespace) -> None:
+def _import(options: Namespace) -> None:
     from results.exchange.export import import_runs
     from results.exchange.files import read_export
 
@@ -298,13 +277,7 @@ def _import(options: argparse.Namespace) -> None:
         print(f"already there, with the same content: {', '.join(imported.known)}", flush=True)
 
 
-@command(
-    "serve",
-    "serve the store as web pages, on this machine only and without changing anything",
-    argument("--port", type=int, default=8700, metavar="N", help="the port (8700); 0 chooses a free one"),
-    argument("--names", action="store_true", help="show the names of a class's students, to their teacher"),
-)
-def _serve(options: argparse.Namespace) -> None:
+def _serve(options: Namespace) -> None:
     from results.dashboard.app import application, serve  # loads a web server, which no other command needs
 
     app = application(_open_store(options), drawn_if_possible, answer_of, names=options.names)
@@ -322,11 +295,11 @@ def _why_none(store: Store, wanted: RunFilter) -> str:
     return wanted.unknown_parameter(plans) or "no run matches the filters"
 
 
-def _open_store(options: argparse.Namespace) -> Store:
+def _open_store(options: Namespace) -> Store:
     return Store.open(store_location(options), create=False)
 
 
-def _metrics(options: argparse.Namespace, cells: Sequence[CellResult]) -> list[str] | None:
+def _metrics(options: Namespace, cells: Sequence[CellResult]) -> list[str] | None:
     """Returns the metrics that `--metrics` names; None without it."""
     if options.metrics is None:
         return None
@@ -339,7 +312,7 @@ def _metrics(options: argparse.Namespace, cells: Sequence[CellResult]) -> list[s
     return names
 
 
-def _history(store: Store, options: argparse.Namespace) -> list[Run]:
+def _history(store: Store, options: Namespace) -> list[Run]:
     if len(options.runs) != 1 or options.history < 1:
         raise UsageError("compare: --history needs exactly one run, and at least one run before it")
     record = store.run(options.runs[0])

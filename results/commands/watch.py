@@ -153,7 +153,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--speed",
         metavar="RATIO",
-        help="of a film, and how close a picture looks: 1/100 (by default a film takes 10 s)",
+        help="speed of a film, and scale of a picture: 1/100 (by default a film takes 10 s)",
     )
     parser.add_argument(
         "--output",

@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from flightpath.clock import Clock
-from results.records import CellResult, ParameterValue, RunRecord, Verdict
-from results.statistics.estimates import group
-from results.summary.numbers import parameter_text, scale, short
+from results.records import CellResult, Run
+from results.statistics.estimates import group, usable
+from results.summary.numbers import parameters_text, scale, short
 
 PATH_BPS = "path_bps"
 """Fact of a certificate: what the network carries between two hosts, with all headers."""
@@ -24,10 +24,9 @@ IDLE_PERCENT = 10.0
 _ALIKE = 0.05
 _RATES, _TIMES = ("bit/s", "B/s", "1/s"), ("s", "ms")
 _SUMS = ("cpu_total", "cpu_links", "cpu_per_gbps", "cpu_tunnel")
-_Run = tuple[RunRecord, Sequence[CellResult]]
 
 
-def machine_or_protocol(one: _Run, other: _Run, metrics: Sequence[str]) -> list[str]:
+def machine_or_protocol(one: Run, other: Run, metrics: Sequence[str]) -> list[str]:
     """Returns a sentence for each rate or time at each point of two runs, one on each clock; nothing for other runs.
 
     Unusable cells of the real clock count too, and are named: a machine that is too slow is the answer here.
@@ -40,19 +39,20 @@ def machine_or_protocol(one: _Run, other: _Run, metrics: Sequence[str]) -> list[
     for point, virtual in group(by_clock[Clock.VIRTUAL]).items():
         for metric in metrics:
             if point in here and (sentence := _sentence(metric, virtual, here[point])):
-                sentences.append(f"{_label(virtual[0].cell.parameters)}{sentence}")
+                where = parameters_text(virtual[0].cell.parameters)
+                sentences.append(f"{where}: {sentence}" if where else sentence)
     return sentences
 
 
 def _sentence(metric: str, virtual: Sequence[CellResult], here: Sequence[CellResult]) -> str:
-    reached, limited = (_mean([cell for cell in cells if _counts(cell)], metric) for cells in (virtual, here))
+    reached, limited = _mean(usable(virtual), metric), _mean(here, metric)
     unit = next((it.measurement.metrics[metric].unit for it in virtual if metric in it.measurement.metrics), "")
     if reached is None or limited is None or unit not in _RATES + _TIMES:
         return ""
     carried = _mean_fact(virtual, PATH_BPS) if unit == "bit/s" else None
     factor, shown = scale([each for each in (carried, reached, limited) if each is not None], unit)
     values = [f"{short(each * factor)} {shown}" for each in (reached, limited)]
-    doubt = " (unusable as a measurement of the network)" if _are_unusable(here) else ""
+    doubt = " (unusable as a measurement of the network)" if len(usable(here)) < len(here) else ""
     busiest, share = _busiest(here)
     path = f"the path carries {short(carried * factor)} {shown} with all headers; " if carried is not None else ""
     start = f"{metric}: {path}the protocol reaches {values[0]} where computing takes no time; here"
@@ -89,14 +89,6 @@ def _busiest(cells: Sequence[CellResult]) -> tuple[str, float]:
     return max(means.items(), key=lambda item: item[1], default=("nothing that is watched", 0.0))
 
 
-def _counts(cell: CellResult) -> bool:
-    return cell.clock is Clock.REAL or cell.certificate.verdict is not Verdict.UNUSABLE
-
-
-def _are_unusable(cells: Sequence[CellResult]) -> bool:
-    return any(cell.certificate.verdict is Verdict.UNUSABLE for cell in cells)
-
-
 def _mean(cells: Sequence[CellResult], metric: str) -> float | None:
     values = [cell.measurement.metrics[metric].value for cell in cells if metric in cell.measurement.metrics]
     return statistics.fmean(values) if values else None
@@ -105,8 +97,3 @@ def _mean(cells: Sequence[CellResult], metric: str) -> float | None:
 def _mean_fact(cells: Sequence[CellResult], fact: str) -> float | None:
     values = [value for cell in cells if isinstance(value := cell.certificate.found.get(fact), int | float)]
     return statistics.fmean(values) if values else None
-
-
-def _label(parameters: Mapping[str, ParameterValue]) -> str:
-    text = " ".join(f"{name}={parameter_text(value)}" for name, value in parameters.items())
-    return f"{text}: " if text else ""

@@ -8,12 +8,12 @@ from functools import partial
 from flightpath.clock import Clock
 from results.comparison.clocks import machine_or_protocol
 from results.metrics import Better, metric_kind
-from results.records import CellResult, ParameterValue, RunRecord, Verdict
+from results.records import CellResult, ParameterValue, Run, RunRecord, Verdict
 from results.statistics.blocks import machine_of, without_machines
 from results.statistics.effects import ALPHA, Effect, against_history, between, holm
 from results.statistics.estimates import Summary, group, usable
 from results.summary.means import metric_names, summaries
-from results.summary.numbers import parameter_text, scale, short
+from results.summary.numbers import parameters_text, scale, short
 from results.summary.runs import headlines
 from results.summary.verdicts import doubts
 
@@ -21,7 +21,6 @@ _RATES, _TIMES = ("bit/s", "B/s", "1/s"), ("s", "ms", "us", "ns", "min")
 _NO_SPEED = ("cpu_", "idle", "ramp", "schedule")
 """Prefixes of metrics in seconds or rates that do not measure speed."""
 
-Run = tuple[RunRecord, Sequence[CellResult]]
 _Key = tuple[tuple[str, ParameterValue], ...]
 
 
@@ -265,7 +264,7 @@ def _where(affected: Sequence[Comparison], total: int) -> str:
 
 
 def _point(parameters: Mapping[str, ParameterValue]) -> str:
-    return " ".join(f"{name}={parameter_text(value)}" for name, value in parameters.items()) or "all"
+    return parameters_text(parameters) or "all"
 
 
 def _notes(sides: Iterable[Run]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from results.records import CellResult, RunRecord
+from results.records import CellResult, Run, RunRecord
 
 ABSENT = "-"
 _PRESENTATION = ("headlines", "question")
@@ -27,7 +27,7 @@ class Difference:
     values: tuple[str, ...]
 
 
-def differences(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> list[Difference]:
+def differences(runs: Sequence[Run]) -> list[Difference]:
     """Lists the facts in which runs differ, in the runs' order."""
     kinds = {
         "plan": [_plan_facts(record) for record, _ in runs],

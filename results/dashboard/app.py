@@ -11,19 +11,18 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.extensions import contributions
 from results.dashboard import views
-from results.exchange.networks import live_networks
+from results.exchange.progress import live_networks
 from results.pages import templating
 from results.pages.html_report import render_html
 from results.records import CellResult, RunRecord
@@ -36,11 +35,9 @@ ADDRESS = "127.0.0.1"
 HOSTS = [ADDRESS, "localhost"]
 """Accepted host names: a site that points its own name here (DNS rebinding) is refused."""
 
-_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'"
-)
 _HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -111,7 +108,10 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
             Route("/static/{name}", _static),
         ],
         exception_handlers={FlightpathError: failed, HTTPException: failed, 500: failed},
-        middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
+        middleware=[
+            Middleware(BaseHTTPMiddleware, dispatch=_with_headers),
+            Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS),
+        ],
     )
 
 
@@ -158,18 +158,9 @@ def _report(store: Store, run: str, draw: Draw, answer: views.Answer) -> str:
         return render_html(store, record.run_id, figures, answer=answer(record.scenario, cells))
 
 
-class _Headers:
-    """Middleware that adds security headers: browsers use our own content only."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in {"Content-Security-Policy": _POLICY, **_HEADERS}.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
+async def _with_headers(request: Request, answer: RequestResponseEndpoint) -> Response:
+    """Adds security headers: browsers use our own content only."""
+    response = await answer(request)
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response

@@ -15,18 +15,16 @@ from flightpath.errors import UsageError
 from results.comparison.compare import compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import metrics_of, trends
-from results.exchange.networks import live_networks
-from results.exchange.progress import latest_progress
+from results.exchange.progress import latest_progress, live_networks
 from results.figures.network import live_network
 from results.pages.content import MAX_WITH_SERIES, run_content, series_rows
 from results.pages.explored import means_chart, over_time, series_chart
 from results.records import CellResult, RunRecord, RunStatus, Series, Verdict
 from results.store.filters import RunFilter
-from results.store.lab_checks import lab_checks
+from results.store.lab_checks import by_lab, by_student, lab_checks
 from results.store.run_list import find_runs, pages, with_actual_status, worst
 from results.store.store import Store
 from results.summary.claims import claims_table, finding
-from results.summary.class_progress import by_lab, by_student
 from results.summary.means import metric_names
 from results.summary.runs import form, headlines, machine, planned_cells, status_text
 
@@ -87,7 +85,7 @@ def run(store: Store, request: Request, answer: Answer) -> dict[str, Any]:
 
 
 def series(store: Store, run_id: str) -> str:
-    """Returns what was recorded over time in the first cells of a run, as JSON."""
+    """Returns the series of a run's first cells, as JSON."""
     record = store.run(run_id)
     return over_time([(record, store.cells(record.run_id)[:MAX_WITH_SERIES])], linked=True)
 
@@ -104,12 +102,11 @@ def _over_time(series: Mapping[str, Series]) -> dict[str, Any]:
 
 def networks(store: Store, _request: Request) -> dict[str, Any]:
     """Shows the networks of `flightpath mn` that run now."""
-    running = live_networks(store.folder)
     return {
         "page": "networks",
         "networks": [
             {"report": each, "drawing": live_network(each.links, each.hosts), "now": _over_time(each.series)}
-            for each in running
+            for each in live_networks(store.folder)
         ],
     }
 
@@ -149,7 +146,8 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         raise UsageError(f"there is no run of {scenario!r} in this store")
     names = metrics_of(store, scenario) if scenario else []
     metric = request.query_params.get("metric") or (names[0] if names else "")
-    host, days = request.query_params.get("machine", ""), _days(request)
+    host = request.query_params.get("machine", "")
+    days = {name: request.query_params.get(name, "").strip() for name in ("since", "until")}
     query = replace(RunFilter.parse({**days, "scenario": scenario}).query, last=MAX_HISTORY, machine=host or None)
     return {
         "page": "history",
@@ -163,10 +161,6 @@ def history(store: Store, request: Request) -> dict[str, Any]:
         "trends": trends(store, metric, query) if metric else [],
         "most": MAX_HISTORY,
     }
-
-
-def _days(request: Request) -> dict[str, str]:
-    return {name: request.query_params.get(name, "").strip() for name in ("since", "until")}
 
 
 def compare(store: Store, request: Request) -> dict[str, Any]:

@@ -107,7 +107,6 @@ class Imported:
 
 
 def export_runs(store: Store, run_ids: Sequence[str]) -> Export:
-    """Reads all data of some runs."""
     with store.reading() as session:
         return Export(format=FORMAT, version=VERSION, runs=[_exported(session, run_id) for run_id in run_ids])
 

@@ -41,7 +41,10 @@ _PARQUET_HINT = f"{sys.executable} -m pip install 'pyarrow>=16'"
 def write_export(export: Export, target: Path, kind: str) -> None:
     """Writes an export as `json`, `csv` or `parquet`; replaces an existing file atomically."""
     try:
-        content = _json_bytes(export) if kind == "json" else _zip_bytes(export, kind)
+        if kind == "json":  # by the standard library: each float has all its digits, and no letter is escaped
+            content = json.dumps(export.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1).encode()
+        else:
+            content = _zip_bytes(export, kind)
     except UnicodeError as error:  # half a character, which a command line and JSON may hold and UTF-8 may not
         raise UsageError(f"cannot export: some text is not valid Unicode: {error}") from error
     with (
@@ -111,11 +114,6 @@ def _check_version(document: Any) -> None:
     version = document.get("version")
     if isinstance(version, int) and version > VERSION:
         raise ValueError(f"a newer Flightpath wrote it (version {version}; this one knows {VERSION}): update this one")
-
-
-def _json_bytes(export: Export) -> bytes:
-    # Not pydantic's own: the standard library writes each float with all its digits, and escapes nothing it need not.
-    return json.dumps(export.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=1).encode()
 
 
 # --- zip of tables ---

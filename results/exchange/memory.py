@@ -30,11 +30,7 @@ class Budget:
     """A budget for a file's contents: the memory that is available when it is made."""
 
     def __init__(self) -> None:
-        self._left = available_bytes()
-
-    @property
-    def left(self) -> int:
-        return self._left
+        self.left = available_bytes()
 
     def spend(self, content: bytes) -> None:
         """Takes the memory for parsing a text.
@@ -51,11 +47,11 @@ class Budget:
             TooMuchMemory: not enough is left.
         """
         needed = size_bytes + _PER_SIGN * values
-        if needed > self._left:
+        if needed > self.left:
             raise TooMuchMemory(
-                f"its contents would take {needed / 2**20:.0f} MiB of memory, and {self._left / 2**20:.0f} MiB are left"
+                f"its contents would take {needed / 2**20:.0f} MiB of memory, and {self.left / 2**20:.0f} MiB are left"
             )
-        self._left -= needed
+        self.left -= needed
 
 
 def available_bytes() -> int:

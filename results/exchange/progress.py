@@ -1,5 +1,7 @@
-"""Progress of the cell that a run measures, in the store while it runs."""
+"""Progress of what runs now: of the cell that a run measures, in the store, and of networks of `flightpath mn`."""
 
+import fcntl
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -8,6 +10,12 @@ from results.records import PROGRESS_DOCUMENT, RunStatus, Series
 
 if TYPE_CHECKING:  # slow to load, and a guest reports progress without a store
     from results.store.store import Store
+
+NETWORKS = ".networks"
+"""Folder in that of the store; `topologies.mininet.live` writes into it."""
+
+_MAX_BYTES = 1_000_000
+"""Maximum size of a network's report."""
 
 
 class Checked(BaseModel):
@@ -64,3 +72,35 @@ def latest_progress(store: "Store", run_id: str, status: RunStatus) -> CellProgr
         return CellProgress.model_validate_json(text) if text else None
     except ValidationError:  # an imported run may hold anything
         return None
+
+
+class LiveNetwork(Checked):
+    """The networks of one command: their hosts, what the links carry, and the busiest links over the last minutes."""
+
+    command: str
+    told_at: str
+    hosts: tuple[str, ...]
+    links: tuple[LinkLoad, ...]
+    series: dict[str, Series]
+
+
+def live_networks(store: Path) -> list[LiveNetwork]:
+    """Returns the networks that run now, the oldest first; those of killed processes are left out."""
+    found = []
+    for lock in sorted((store / NETWORKS).glob("*.lock")):
+        report = lock.with_suffix(".json")
+        try:
+            if _is_locked(lock) and report.stat().st_size <= _MAX_BYTES:
+                found.append(LiveNetwork.model_validate_json(report.read_bytes()))
+        except (OSError, ValidationError):  # it has just ended, or not yet begun
+            continue
+    return found
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False

@@ -44,7 +44,6 @@ def stacked_bars(
     Args:
         panels: title of each plot, and its bars by group; None leaves a slot empty.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, x_label, y_label: title, name of the groups, and the vertical axis with its unit.
         height_in: height of all plots together.
         level: a reference value, drawn as a dashed line: its label and the value on the axis.
     """

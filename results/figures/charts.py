@@ -49,7 +49,6 @@ def curves(
     """Draws a metric of one run's cells against a numeric parameter; returns None if no cell measured it.
 
     Args:
-        cells, metric: the data.
         x: the parameter on the horizontal axis.
         by: the parameter with a line for each of its values.
         scale: factor from the metric's unit to the axis's.
@@ -90,7 +89,6 @@ def bars(
     """Draws a metric of one run's cells as bars with 95 % intervals; returns None if no cell measured it.
 
     Args:
-        cells, metric: the data.
         groups: the parameter with a group for each of its values.
         by: the parameter with a bar for each of its values.
         scale: factor from the metric's unit to the axis's.

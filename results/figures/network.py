@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import mul
+from statistics import fmean
 from typing import Protocol
 
 import networkx
@@ -72,7 +73,6 @@ class Load:
 
     @classmethod
     def of(cls, carried_bps: Sequence[float], limits_bps: Sequence[float | None]) -> "Load":
-        """Returns the load of a link from its two directions."""
         limits = [limit for limit in limits_bps if limit]
         if len(limits) == len(limits_bps):
             share = max(carried / limit for carried, limit in zip(carried_bps, limits, strict=True))
@@ -159,7 +159,6 @@ def live_network(links: Sequence[LoadedLink], hosts: Sequence[str] = ()) -> Netw
 
 
 def _mean_loads(cells: Sequence[Facts]) -> dict[str, Load]:
-    """Returns the mean load of each link over the cells."""
     shares: dict[str, list[tuple[tuple[float, ...], tuple[float | None, ...]]]] = {}
     for facts in cells:
         names = {shown: interfaces for interfaces, shown in _link_names(facts).items()}
@@ -168,11 +167,8 @@ def _mean_loads(cells: Sequence[Facts]) -> dict[str, Load]:
                 both = [ways["a_to_b"], ways["b_to_a"]]
                 rates = tuple(8 * (way.bytes or 0) / facts.load_s for way in both)
                 shares.setdefault(names.get(name, name), []).append((rates, tuple(way.rate_bps for way in both)))
-    return {name: Load.of(_means([rates for rates, _ in each]), each[0][1]) for name, each in shares.items()}
-
-
-def _means(rates: Sequence[Sequence[float]]) -> list[float]:
-    return [sum(values) / len(values) for values in zip(*rates, strict=True)]
+    means = {name: list(map(fmean, zip(*(rates for rates, _ in each), strict=True))) for name, each in shares.items()}
+    return {name: Load.of(means[name], each[0][1]) for name, each in shares.items()}
 
 
 def _drawing(cells: Sequence[Facts], loads: Mapping[str, Load], shown: Mapping[str, str]) -> NetworkDrawing:

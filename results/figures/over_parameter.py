@@ -64,7 +64,6 @@ def lines_over_parameter(
     Args:
         panels: the plots side by side, with the same axes.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, x_label, y_label: title, and both axes with their units.
         parameter: the cell parameter on the horizontal axis.
         logarithmic: makes the vertical axis logarithmic; otherwise it begins at zero.
     """

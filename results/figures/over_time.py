@@ -68,10 +68,7 @@ def lines_over_time(
     Args:
         panels: the plots, row by row.
         cells: the cells behind the data; their verdict is written below the plots.
-        title, y_label: title, and the vertical axis with its unit.
         level_label, mark_label: meaning of the dashed and the vertical lines.
-        columns: number of plots side by side.
-        panel_height_in: height of each plot.
         compare_columns: share the vertical axis between all plots, and not only within a column.
     """
     rows = max(1, -(-len(panels) // columns))

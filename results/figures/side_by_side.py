@@ -9,7 +9,7 @@ from flightpath.clock import Clock
 from results.figures import style
 from results.figures.charts import looks_of
 from results.figures.style import Look
-from results.records import CellResult, RunRecord, Verdict
+from results.records import CellResult, Run, Verdict
 from results.statistics.estimates import Summary
 from results.summary.means import summaries
 from results.summary.numbers import parameter_text, scale
@@ -17,7 +17,7 @@ from results.summary.numbers import parameter_text, scale
 _ROW_IN, _PANEL_IN = 0.2, 0.55
 
 
-def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics: Sequence[str]) -> Figure:
+def side_by_side(runs: Sequence[Run], metrics: Sequence[str]) -> Figure:
     """Draws a plot for each metric with a line for each point of the runs' plans, and a mark on it for each run.
 
     Error bars are 95 % intervals. A pale cross is a mean of unusable cells.
@@ -41,7 +41,7 @@ def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]], metrics
     return figure
 
 
-def _title(runs: Sequence[tuple[RunRecord, Sequence[CellResult]]]) -> str:
+def _title(runs: Sequence[Run]) -> str:
     scenarios = dict.fromkeys(record.scenario for record, _ in runs)
     clocks = {record.clock for record, _ in runs}
     return f"{', '.join(scenarios)}: {'real and virtual time' if len(clocks) > 1 else f'{len(runs)} runs'}"

@@ -52,7 +52,6 @@ def over_dates(
     Args:
         values: in order of time; at least one.
         events: in order of time; the first few texts are shown.
-        title, y_label: title, and the vertical axis with its unit.
         badge, verdict: verdict on the values, in words and as a colour.
         first_label: text beside the first value, as for events.
     """

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.waiting import wait_until
+from results.store.ownership import writing_to
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
 _LIMIT_S = 300.0
@@ -41,22 +43,25 @@ def browser(purpose: str = "PDF", instead: str = "open the HTML page in any brow
     raise MissingCapability(f"{purpose} needs Chromium, which is not installed", f"make browser-setup; or {instead}")
 
 
-def sandbox_options() -> list[str]:
-    """Returns the options without which root cannot start it: Chromium has no sandbox for root."""
-    return ["--no-sandbox"] if os.geteuid() == 0 else []
+def print_pdf(page: str, target: Path) -> None:
+    """Prints an HTML page that needs no other file, and replaces the target."""
+    with Page(browser(), page) as opened:
+        opened.wait_for("document.readyState === 'complete'")
+        printed = opened.pdf()
+    with writing_to(target):
+        target.write_bytes(printed)
 
 
 class Page:
     """A page, as a context manager.
 
     Args:
-        program: the browser.
-        file: HTML file that needs no other one.
-        width, height: of the window, in pixels.
+        content: HTML that needs no other file.
+        width, height: size of the window, in pixels.
     """
 
-    def __init__(self, program: str, file: Path, width: int, height: int) -> None:
-        self._program, self._file, self._size = program, file, (width, height)
+    def __init__(self, program: str, content: str, width: int = 1280, height: int = 800) -> None:
+        self._program, self._content, self._size = program, content, (width, height)
         self._rest, self._number, self._session = b"", 0, ""
 
     def __enter__(self) -> Self:
@@ -68,8 +73,11 @@ class Page:
         commands, self._commands = os.pipe()
         self._answers, answers = os.pipe()
         self._folder = tempfile.TemporaryDirectory(prefix="flightpath-browser-", ignore_cleanup_errors=True)
+        file = Path(self._folder.name) / "page.html"
+        file.write_text(self._content, encoding="utf-8")
         options = ["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--hide-scrollbars"]
-        options += ["--force-color-profile=srgb", f"--user-data-dir={self._folder.name}", *sandbox_options()]
+        options += ["--force-color-profile=srgb", f"--user-data-dir={self._folder.name}/profile"]
+        options += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium has no sandbox for root
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _START, str(commands), str(answers), self._program, *options],
             stdin=subprocess.DEVNULL,
@@ -84,7 +92,7 @@ class Page:
             attached = self._call("Target.attachToTarget", {"targetId": target, "flatten": True})
             self._session = attached["sessionId"]
             self.resize(*self._size)
-            self._call("Page.navigate", {"url": self._file.resolve().as_uri()})
+            self._call("Page.navigate", {"url": file.as_uri()})
         except BaseException:
             self.__exit__()
             raise
@@ -111,14 +119,23 @@ class Page:
             raise FlightpathError(f"the page failed: {answer['exceptionDetails'].get('text')}: {expression}")
         return answer["result"].get("value")
 
+    def wait_for(self, condition: str) -> None:
+        """Waits until the page is open, and an expression in it is true."""
+        opened = f"location.protocol === 'file:' && ({condition})"
+        wait_until(lambda: self.evaluate(opened), "the page to open", _LIMIT_S)
+
     def resize(self, width: int, height: int) -> None:
-        """Changes the size of the window, in pixels."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", size)
 
     def picture(self) -> bytes:
         """Returns what is in the window, as PNG."""
         answer = self._call("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+        return base64.b64decode(answer["data"])
+
+    def pdf(self) -> bytes:
+        """Returns the page as PDF, on paper of the size that its style names."""
+        answer = self._call("Page.printToPDF", {"printBackground": True, "preferCSSPageSize": True})
         return base64.b64decode(answer["data"])
 
     def _call(self, method: str, parameters: Mapping[str, Any]) -> Any:

@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from results.figures.chart import words_of
 from results.figures.network import network_drawings
-from results.pages.explored import Runs, means_chart, over_time
-from results.records import CellResult, RunRecord, Series
+from results.pages.explored import means_chart, over_time
+from results.records import CellResult, Run, RunRecord, Series
 from results.summary.certificates import LATENESS_BINS, certificate_row, link_rows, round_trips, sparkline
 from results.summary.facts import Facts, read_facts
 from results.summary.means import means_table, metric_names
@@ -26,11 +26,11 @@ _RUN_FACTS = ("run", "scenario", "form", "started", "ended")
 
 
 def run_content(
-    record: RunRecord, cells: Sequence[CellResult], *, whole: bool = True, beside: Runs = ()
+    record: RunRecord, cells: Sequence[CellResult], *, whole: bool = True, beside: Sequence[Run] = ()
 ) -> dict[str, Any]:
     """Returns the variables of the templates that show a run.
 
-    `whole` includes the certificates as JSON, and what was recorded over time. `beside` are other runs in its charts.
+    `whole` includes the certificates as JSON, and the series. `beside` are other runs in its charts.
     """
     chosen = headlines(record)
     checked = [read_facts(cell.certificate) for cell in cells]

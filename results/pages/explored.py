@@ -1,4 +1,4 @@
-"""Charts that only pages have: means of runs on the same axes, and what was recorded over time."""
+"""Charts of pages alone: means of runs on the same axes, and series over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from results.figures.chart import Chart, Panel, Trace, compact, in_script, words
 from results.figures.charts import looks_of
 from results.figures.over_parameter import ParameterPanel, Points, described, places_of
 from results.figures.style import Look
-from results.records import CellResult, RunRecord, Series
+from results.records import CellResult, Run, Series
 from results.statistics.estimates import Summary, values_of
 from results.summary.means import summaries
 from results.summary.numbers import parameter_text, scale
@@ -19,10 +19,8 @@ MAX_POINTS = 1000
 
 _MAX_PANELS, _MAX_LINES = 12, 24
 
-Runs = Sequence[tuple[RunRecord, Sequence[CellResult]]]
 
-
-def means_chart(runs: Runs, metrics: Sequence[str], *, linked: bool = False) -> Chart | None:
+def means_chart(runs: Sequence[Run], metrics: Sequence[str], *, linked: bool = False) -> Chart | None:
     """Describes the means of some runs on the same axes, a plot for each metric; None if nothing varies.
 
     The parameter with the most numbers is on the horizontal axis; the others, and the runs, make the lines.
@@ -44,7 +42,7 @@ def _axis(cells: Sequence[CellResult]) -> str | None:
     return best if best is not None and len(values[best]) > 1 else None
 
 
-def _panel(runs: Runs, metric: str, parameter: str, linked: bool) -> Panel | None:
+def _panel(runs: Sequence[Run], metric: str, parameter: str, linked: bool) -> Panel | None:
     means = [_means(cells, metric, parameter) for _, cells in runs]
     shown = [each for of_run in means for each in of_run]
     if len({each.unit for each in shown}) != 1:
@@ -92,14 +90,14 @@ def series_chart(series: Mapping[str, Series]) -> Chart | None:
     panels = []
     for name, one in series.items():
         factor, unit = scale(one.values, one.unit)
-        times, values = averaged(one)
+        times, values = thinned(one)
         if times:
             trace = Trace(name, "#0072B2", times, [value * factor for value in values])
             panels.append(Panel(name.replace("_", " "), [trace], y_label=f"({unit})"))
     return Chart("Over time", "time (s)", "", panels) if panels else None
 
 
-def over_time(runs: Runs, *, linked: bool = False) -> str:
+def over_time(runs: Sequence[Run], *, linked: bool = False) -> str:
     """Returns the series of the cells of some runs, as JSON for over_time.js; `linked` as in `means_chart`."""
     described = [
         {
@@ -119,12 +117,12 @@ def over_time(runs: Runs, *, linked: bool = False) -> str:
 
 
 def _columns(series: Series) -> dict[str, Any]:
-    times, values = averaged(series)
+    times, values = thinned(series)
     return {"unit": series.unit, "x": times, "y": values}
 
 
-def averaged(series: Series) -> tuple[list[float], list[float]]:
-    """Returns times and values of a series; means of neighbours if there are too many."""
+def thinned(series: Series) -> tuple[list[float], list[float]]:
+    """Returns times and values of a series, or means of neighbours if there are too many."""
     step = -(-len(series.values) // MAX_POINTS) or 1
     starts = range(0, len(series.values), step)
     starts = starts[: len(series.values) // step] or starts  # fewer values at the end do not make a mean

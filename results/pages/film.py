@@ -1,17 +1,17 @@
 """Pictures and films of a page of `flightpath watch`, drawn by the page itself in headless Chromium."""
 
+import contextlib
 import io
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
 from flightpath.errors import FlightpathError, MissingCapability
-from flightpath.waiting import wait_until
 from results.pages.browser import Page, browser
 
 SUFFIXES = (".png", ".gif", ".mp4")
@@ -23,7 +23,6 @@ SHOWN_S = 20.0
 
 _FRAMES_PER_S = {".gif": 12.5, ".mp4": 25.0}
 _SAMPLES = 8
-_OPENING_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class Span:
 
     Attributes:
         start_s, end_s: seconds since the recording began.
-        speed: seconds of the recording in one of the film; it is also how close the page looks.
-        width: of the picture, in pixels.
+        speed: seconds of the recording per second of the film; a lower one also shows a shorter time.
+        width: width of the picture, in pixels.
     """
 
     start_s: float
@@ -59,10 +58,7 @@ def write_film(page: str, target: Path, span: Span) -> None:
     """
     program = browser(f"a {target.suffix} file", "or open the page in any browser: --output page.html")
     ffmpeg = _ffmpeg() if target.suffix == ".mp4" else ""
-    with tempfile.TemporaryDirectory(prefix="flightpath-film-") as folder:
-        source = Path(folder) / "page.html"
-        source.write_text(page, encoding="utf-8")
-        frames = _frames(program, source, span, target.suffix)
+    with contextlib.closing(_frames(program, page, span, target.suffix)) as frames:
         if target.suffix == ".png":
             target.write_bytes(next(frames))
         elif target.suffix == ".gif":
@@ -71,10 +67,10 @@ def write_film(page: str, target: Path, span: Span) -> None:
             _write_mp4(ffmpeg, frames, target)
 
 
-def _frames(program: str, source: Path, span: Span, suffix: str) -> Iterator[bytes]:
+def _frames(program: str, content: str, span: Span, suffix: str) -> Generator[bytes]:
     """Yields each frame as PNG; the window is as high as what a film shows of the page."""
-    with Page(program, source, span.width, 800) as page:
-        wait_until(lambda: page.evaluate("document.body?.dataset.ready === 'true'"), "the page to open", _OPENING_S)
+    with Page(program, content, span.width) as page:
+        page.wait_for("document.body?.dataset.ready === 'true'")
         page.resize(span.width, round(page.evaluate(f"player.film({span.speed})")))
         for moment_ms in span.moments_ms(suffix):
             page.evaluate(f"player.show({moment_ms})")

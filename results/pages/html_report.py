@@ -29,7 +29,6 @@ def render_html(
     """Returns a run's report.
 
     Args:
-        store, run_id: the run.
         figures: SVG files of its figures.
         question: the scenario's, unless the run's plan has one.
         answer: answer to it from the cells.

@@ -40,14 +40,12 @@ def run_json(store: Store, run: str) -> dict[str, Any]:
 
 
 def run_list_json(listed: RunList) -> dict[str, Any]:
-    """Returns runs with the number of their cells by verdict."""
     return {"runs": [_run(*each) for each in listed.runs]}
 
 
 def comparison_json(
     runs: Sequence[str], comparisons: Sequence[Compared], differences: Sequence[Difference]
 ) -> dict[str, Any]:
-    """Returns the comparisons of some runs, and their other differences."""
     return {
         "runs": list(runs),
         "compared": [

@@ -28,6 +28,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        extensions=["jinja2.ext.do"],
     )
     jinja.filters |= {
         "words": lambda name: str(name).replace("_", " "),

@@ -135,7 +135,6 @@ def print_run(console: Console, record: RunRecord) -> None:
 
 
 def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]) -> None:
-    """Prints a table of runs with their numbers of cells and verdicts."""
     table = Table(*("run", "scenario", "form", "machine", "status", "cells", "verdict"))
     table.columns[0].no_wrap = True
     for record, counts in runs:
@@ -167,7 +166,6 @@ def print_compared(console: Console, compared: Compared) -> None:
 
 
 def print_differences(console: Console, runs: Sequence[str], differences: Sequence[Difference]) -> None:
-    """Prints the other differences between runs: plan, environment and testbed."""
     if not differences:
         console.print("Nothing else differs: same plan, same environment, same testbed.")
         return

@@ -13,7 +13,7 @@ HEADER = struct.Struct("=IIQ")
 
 
 class Block(IntEnum):
-    """What a block has (native/recorder/record_file.h)."""
+    """Contents of a block (native/recorder/record_file.h)."""
 
     ENTRIES = 1
     ARRIVALS = 2

@@ -1,4 +1,4 @@
-"""Events of a recording that one wants to jump to, and relative sequence numbers."""
+"""Events of a recording to which its page jumps, and relative sequence numbers."""
 
 from typing import Any
 

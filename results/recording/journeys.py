@@ -74,7 +74,7 @@ class Journeys:
 
 
 def journeys(recording: Recording) -> Journeys:
-    """Puts together what was seen of each packet at both ends of each link."""
+    """Matches the two observations of each packet, at both ends of each link."""
     directions = _directions(recording.description)
     entries, arrivals = recording.entries, recording.arrivals
     first = _match(entries, arrivals)

@@ -30,9 +30,8 @@ def write_pcapng(recording: Recording, target: Path, start_s: float, end_s: floa
     """Writes the packets that came to a link's queue in a part of the recording; returns how many.
 
     Args:
-        recording: of a cell.
-        target: replaced if it exists.
-        start_s, end_s: seconds since the recording began.
+        target: file, which is replaced if it exists.
+        start_s, end_s: bounds of the part, in seconds since the recording began.
     """
     found, began_ns = journeys(recording), int(recording.description["began_ns"])
     packets = found.packets
@@ -62,7 +61,7 @@ def _packets(recording: Recording, found: Journeys, chosen: NDArray[Any]) -> Ite
 
 
 def _comments(packets: dict[str, list[Any]], again: Sequence[bool], directions: Sequence[Direction]) -> Iterator[str]:
-    """Yields in words what became of each packet."""
+    """Describes the fate of each packet."""
     columns = (packets[name] for name in ("point", "time", "sent", "arrived", "fate", "bytes"))
     for point, time, sent, arrived, fate, size, is_again in zip(*columns, again, strict=True):
         rate = directions[point].bandwidth_bps

@@ -5,11 +5,12 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, delete, insert
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.schema import CreateIndex
 
 from flightpath.errors import FlightpathError, UsageError
-from results.store.schema import SCHEMA_VERSION, UnreadableValue
+from results.store.schema import SCHEMA_VERSION, Base, UnreadableValue, VersionRow
 
 
 class StoreFailed(FlightpathError):
@@ -56,3 +57,16 @@ def check_version(version: int, name: object) -> None:
             f"{name} was written by a newer Flightpath (schema {version}; this one knows {SCHEMA_VERSION})",
             "update this Flightpath, or choose another folder with --results DIR",
         )
+
+
+def upgrade(connection: Connection) -> None:
+    """Creates the tables and indices that a database lacks, all of them in an empty one, and sets its version.
+
+    Versions 1 to 4 differ in nothing else. A version that changes a column must change it here too.
+    """
+    Base.metadata.create_all(connection)
+    for table in Base.metadata.tables.values():
+        for index in table.indexes:
+            connection.execute(CreateIndex(index, if_not_exists=True))
+    connection.execute(delete(VersionRow))
+    connection.execute(insert(VersionRow).values(version_num=str(SCHEMA_VERSION)))

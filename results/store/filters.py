@@ -30,7 +30,6 @@ class RunFilter:
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def matches(self, plan: Mapping[str, Any]) -> bool:
-        """Returns whether a plan has the parameters."""
         return all(
             any(_is_equal(value, text) for value in _values_in(plan, name) for text in texts)
             for name, texts in self.parameters.items()

@@ -48,7 +48,6 @@ def add_store_options(parser: argparse._ActionsContainer, folder: Path, what: st
 
 
 def store_location(options: argparse.Namespace) -> StoreLocation:
-    """Returns the location that a command's options name."""
     return StoreLocation(StoreLocation.of(options.results).folder, server_url(options.store) if options.store else None)
 
 

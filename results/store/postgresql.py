@@ -6,8 +6,7 @@ from sqlalchemy import URL, Connection, create_engine, inspect, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from flightpath.errors import MissingCapability, UsageError
-from results.store import migration
-from results.store.backend import Backend, NoStore, StoreFailed, check_version
+from results.store.backend import Backend, NoStore, StoreFailed, check_version, upgrade
 from results.store.location import shown
 from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base, VersionRow
 
@@ -59,7 +58,7 @@ def _prepare(connection: Connection, name: str, *, create: bool) -> None:
     version = _version(connection, name)
     check_version(version, name)
     if create and version < SCHEMA_VERSION:
-        migration.upgrade(connection, version)
+        upgrade(connection)
     elif version == 0:
         raise NoStore(f"there is no store in {name}", "run a scenario with this --store first")
 

@@ -1,10 +1,11 @@
 """Conversion of records to rows of the tables, and back."""
 
+import contextlib
 import functools
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -29,7 +30,7 @@ from results.records import (
 )
 from results.store.backend import StoreFailed
 from results.store.run_id import checked_run_id
-from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow
+from results.store.schema import CellRow, ClaimRow, DocumentRow, MetricRow, RunRow, SeriesRow, UnreadableValue
 
 StoredRun = RunRow | Row[*tuple[Any, ...]]
 """Row of a run: an object, or all columns of the table."""
@@ -81,45 +82,29 @@ def cell_results(session: Session, run_id: str, *, series: bool = True) -> list[
         MetricRow.cell_id, MetricRow.name, MetricRow.value, MetricRow.unit, MetricRow.low, MetricRow.high
     )
     in_order = _of_run(metric_query, MetricRow, run_id).order_by(MetricRow.metric_id)
-    for cell_id, name, value, unit, low, high in session.execute(in_order):
-        metrics.setdefault(cell_id, {})[name] = _metric(run_id, name, value, unit, low, high)
     series_of_cells: dict[int, dict[str, Series]] = {}
     series_query = select(SeriesRow.cell_id, SeriesRow.name, SeriesRow.unit, SeriesRow.times, SeriesRow.values)
     stored = session.execute(_of_run(series_query, SeriesRow, run_id).order_by(SeriesRow.series_id)) if series else ()
-    for cell_id, name, unit, times, values in stored:
-        series_of_cells.setdefault(cell_id, {})[name] = _series(run_id, name, unit, times, values)
-    return [(row, _result(row, metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}))) for row in rows]
+    with _readable(run_id):
+        for cell_id, name, value, unit, low, high in session.execute(in_order):
+            _require({str: (name, unit), float: (value,), float | None: (low, high)})
+            if not all(math.isfinite(number) for number in (value, low, high) if number is not None):
+                raise ValueError("a metric is not finite")
+            metrics.setdefault(cell_id, {})[name] = Metric(value, unit, low, high)
+        for cell_id, name, unit, times, values in stored:
+            _require({str: (name, unit)})
+            series_of_cells.setdefault(cell_id, {})[name] = Series(unit, times, values)
+        return [(row, _result(row, metrics.get(row.cell_id, {}), series_of_cells.get(row.cell_id, {}))) for row in rows]
 
 
 def _result(row: CellRow, metrics: Mapping[str, Metric], series: Mapping[str, Series]) -> CellResult:
-    try:
-        _require({dict: (row.parameters, row.facts, row.found), list: (row.reasons,), int: (row.repetition, row.order)})
-        _require({str: row.reasons, str | int | float: row.parameters.values()})
-    except TypeError as error:
-        raise _unreadable(row.run_id, error) from error
+    _require({dict: (row.parameters, row.facts, row.found), list: (row.reasons,), int: (row.repetition, row.order)})
+    _require({str: row.reasons, str | int | float: row.parameters.values()})
     return CellResult(
         Cell(row.parameters, row.repetition),
         Measurement(metrics, series, row.facts),
         Certificate(stored_verdict(row.verdict), tuple(row.reasons), row.found),
     )
-
-
-def _metric(run_id: str, name: str, value: float, unit: str, low: float | None, high: float | None) -> Metric:
-    try:
-        _require({str: (name, unit), float: (value,), float | None: (low, high)})
-        if not all(math.isfinite(number) for number in (value, low, high) if number is not None):
-            raise ValueError("a metric is not finite")
-    except (TypeError, ValueError) as error:
-        raise _unreadable(run_id, error) from error
-    return Metric(value, unit, low, high)
-
-
-def _series(run_id: str, name: str, unit: str, times_s: tuple[float, ...], values: tuple[float, ...]) -> Series:
-    try:
-        _require({str: (name, unit)})
-        return Series(unit, times_s, values)
-    except (TypeError, ValueError) as error:
-        raise _unreadable(run_id, error) from error
 
 
 def _require(values: Mapping[Any, Iterable[Any]]) -> None:
@@ -138,23 +123,28 @@ class UnreadableRun(StoreFailed):
     """A run's row holds invalid data: another program may have written to a shared database."""
 
 
+@contextlib.contextmanager
+def _readable(run_id: str) -> Iterator[None]:
+    """Turns errors of what is stored of a run into `UnreadableRun`, except those that the store explains itself."""
+    try:
+        yield
+    except UnreadableValue:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnreadableRun(
+            f"run {ascii(run_id)[1:-1]} cannot be read: {error}",
+            "Flightpath did not write it so; the other runs can be read",
+        ) from error
+
+
 def folder_name(run_id: str) -> str:
     """Returns the name of a run's folder: its id.
 
     Raises:
         UnreadableRun: it is not the name of a folder.
     """
-    try:
+    with _readable(run_id):
         return checked_run_id(run_id)
-    except ValueError as error:
-        raise _unreadable(run_id, error) from error
-
-
-def _unreadable(run_id: str, error: Exception) -> UnreadableRun:
-    return UnreadableRun(
-        f"run {ascii(run_id)[1:-1]} cannot be read: {error}",
-        "Flightpath did not write it so; the other runs can be read",
-    )
 
 
 def run_record(row: StoredRun) -> RunRecord:
@@ -163,13 +153,11 @@ def run_record(row: StoredRun) -> RunRecord:
     Raises:
         UnreadableRun: the row holds invalid data.
     """
-    try:
+    with _readable(row.run_id):
         checked_run_id(row.run_id)
         _require({dict: (row.plan, row.environment), list: (row.command,), str: (row.scenario,)})
         started_at, ended_at = _moment(row.started_at), _moment(row.ended_at) if row.ended_at else None
         command, status = tuple(map(str, row.command)), RunStatus(row.status)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _unreadable(row.run_id, error) from error
     return RunRecord(row.run_id, row.scenario, row.plan, command, row.environment, started_at, ended_at, status)
 
 
@@ -201,15 +189,12 @@ def _moment(text: str) -> datetime:
 
 def run_claims(session: Session, run_id: str) -> list[Claim]:
     rows = session.scalars(select(ClaimRow).where(ClaimRow.run_id == run_id).order_by(ClaimRow.claim_id))
-    return [_claim(run_id, row) for row in rows]
-
-
-def _claim(run_id: str, row: ClaimRow) -> Claim:
-    try:
-        _require({str: (row.claim, row.paper, row.measured, row.why)})
-        return Claim(row.claim, row.paper, row.measured, ClaimVerdict(row.verdict), row.why)
-    except (TypeError, ValueError) as error:
-        raise _unreadable(run_id, error) from error
+    claims = []
+    with _readable(run_id):
+        for row in rows:
+            _require({str: (row.claim, row.paper, row.measured, row.why)})
+            claims.append(Claim(row.claim, row.paper, row.measured, ClaimVerdict(row.verdict), row.why))
+    return claims
 
 
 def documents(session: Session, run_id: str, name: str | None = None) -> dict[str, str]:

@@ -43,7 +43,6 @@ def find_runs(store: Store, wanted: RunFilter, last: int | None = None, page: in
 
 
 def pages(runs: int, per_page: int) -> int:
-    """Returns the number of pages of a list of runs, at least one."""
     return max(1, -(-runs // per_page))
 
 

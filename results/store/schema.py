@@ -13,10 +13,11 @@ from sqlalchemy.sql.functions import FunctionElement
 from flightpath.overrides import override
 
 SCHEMA_VERSION = 4
-"""Version of the tables; each change of them increments it, and is a step in `migrations/versions`.
+"""Version of the tables; each change of them increments it.
 
-A store of an earlier version is migrated when it is opened for writing, and can be read without that. `info["since"]`
-of a table is the version that introduced it."""
+A store of an earlier version is upgraded (`backend.upgrade`) when it is opened for writing, and can be read without
+that. `info["since"]` of a table is the version that introduced it. An SQLite store keeps its version in `user_version`
+too: before version 3 it has no other."""
 
 APPLICATION_ID = 0x464C5450
 """SQLite's `application_id` of a store (`FLTP`), which distinguishes it from databases of other programs."""
@@ -232,7 +233,7 @@ class LabCheckRow(Base):
 
 
 class VersionRow(Base):
-    """Alembic's table of the tables' version: one row."""
+    """The version of the tables: one row. Versions 3 and 4 of the store were made by Alembic, hence the name."""
 
     __tablename__ = "alembic_version"
     __table_args__ = ({"info": {"since": 3}},)

@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,7 @@ from sqlalchemy import Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from flightpath.errors import UsageError
-from results.store import migration
-from results.store.backend import Backend, NoStore, StoreFailed, check_version, translated_errors
+from results.store.backend import Backend, NoStore, StoreFailed, check_version, translated_errors, upgrade
 from results.store.ownership import give_to_caller, make_folder
 from results.store.schema import APPLICATION_ID, SCHEMA_VERSION, Base
 
@@ -37,11 +36,11 @@ _FULL_HINT = "free some space there, or choose a folder on another disk with --r
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> Backend:
-    """Opens a store's database in a folder; `create` and `notify` are those of `Store.open`."""
+def open_file(folder: Path, *, create: bool) -> Backend:
+    """Opens a store's database in a folder; `create` is that of `Store.open`."""
     file = folder / DATABASE_NAME
     if create:
-        _prepare(folder, file, notify)
+        _prepare(folder, file)
     else:
         _check_readable(file)
     reading = engine(file, writable=create)
@@ -49,7 +48,6 @@ def open_file(folder: Path, *, create: bool, notify: Callable[[str], None]) -> B
 
 
 def engine(database: Path, *, writable: bool) -> Engine:
-    """Returns SQLAlchemy's engine for an existing database."""
     uri = f"{database.as_uri()}?{_mode(database, writable=writable)}"
     # NullPool: no connection outlives a call, so that a fork inherits none, and the last one removes the log (WAL).
     created = create_engine(
@@ -74,21 +72,17 @@ def _json_or_nothing(text: Any) -> Any:
         return None
 
 
-def warn_on_stderr(sentence: str) -> None:
-    """Prints a warning for the user of a command."""
-    print(f"warning: {sentence}", file=sys.stderr)
-
-
 # --- opening ---
 
 
-def _prepare(folder: Path, database: Path, notify: Callable[[str], None]) -> None:
+def _prepare(folder: Path, database: Path) -> None:
     try:
         make_folder(folder)
         with _locked(folder):
             if database.exists() and (damage := _damage(database, "mode=rw", whole=True)):
                 aside = _move_aside(database)
-                notify(f"{database} is damaged ({damage}); it was moved aside to {aside}, and a new store was created")
+                consequence = f"it was moved aside to {aside}, and a new store was created"
+                print(f"warning: {database} is damaged ({damage}); {consequence}", file=sys.stderr)
             _create_or_upgrade(database)
     except (OSError, sqlite3.OperationalError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -131,14 +125,11 @@ def _mode(database: Path, *, writable: bool) -> str:
 
 def _connect(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.text_factory = _text  # invalid UTF-8 of another program must not hide the other rows
+    # Invalid UTF-8 of another program must not hide the other rows.
+    connection.text_factory = lambda content: content.decode(errors="replace")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
-
-
-def _text(content: bytes) -> str:
-    return content.decode(errors="replace")
 
 
 @contextlib.contextmanager
@@ -231,7 +222,7 @@ def _create_or_upgrade(database: Path) -> None:
         if version < SCHEMA_VERSION:
             writing = engine(database, writable=True).execution_options(writes=True)
             with translated_errors(partial(_explain, database)), writing.begin() as connection:
-                migration.upgrade(connection, version)
+                upgrade(connection)
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except Exception:

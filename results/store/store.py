@@ -7,7 +7,7 @@ import os
 import secrets
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -36,7 +36,7 @@ from results.store.rows import (
 )
 from results.store.run_id import LATEST, part_of_run_id
 from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
-from results.store.sqlite import open_file, warn_on_stderr
+from results.store.sqlite import open_file
 
 DEFAULT_FOLDER = Path("results/runs")
 
@@ -59,17 +59,11 @@ class Store:
         self._backend = backend
 
     @classmethod
-    def open(
-        cls,
-        where: str | os.PathLike[str] | StoreLocation = DEFAULT_FOLDER,
-        *,
-        create: bool = True,
-        notify: Callable[[str], None] | None = None,
-    ) -> Self:
+    def open(cls, where: str | os.PathLike[str] | StoreLocation = DEFAULT_FOLDER, *, create: bool = True) -> Self:
         """Opens a store.
 
-        With `create` the database is created or migrated if necessary, and a damaged file moved aside, which `notify`
-        reports (by default on stderr). Otherwise nothing is changed, and there must be a sound store.
+        With `create` the database is created or upgraded if necessary, and a damaged file moved aside, with a warning
+        on stderr. Otherwise nothing is changed, and there must be a sound store.
 
         Raises:
             UsageError: the location cannot be used, there is no store in it, or it is the store of a newer Flightpath.
@@ -77,7 +71,7 @@ class Store:
         """
         location = StoreLocation.of(where)
         if location.server is None:
-            return cls(location.folder, open_file(location.folder, create=create, notify=notify or warn_on_stderr))
+            return cls(location.folder, open_file(location.folder, create=create))
         from results.store.postgresql import open_server  # loads the client, which few stores need
 
         return cls(location.folder, open_server(location.server, create=create))
@@ -247,9 +241,9 @@ class Store:
         with self.reading() as session:
             return readable_records(reversed(session.execute(statement).all()))
 
-    def runs(self, scenario: str | None = None, *, host: str | None = None, last: int | None = None) -> list[RunRecord]:
-        """Returns all runs, or those of a scenario or of a preflight's remote host; at most the `last` ones."""
-        return self.find(RunQuery(scenario, host, last))
+    def runs(self, scenario: str | None = None, *, last: int | None = None) -> list[RunRecord]:
+        """Returns all runs, or those of a scenario; at most the `last` ones."""
+        return self.find(RunQuery(scenario, last=last))
 
     def latest(self, scenario: str | None = None) -> RunRecord | None:
         """Returns the run that began last, of one scenario or of all; None if there is none."""
@@ -308,7 +302,6 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
-        """Opens a session with a transaction."""
         with translated_errors(self._backend.explain), Session(self._backend.writing) as session, session.begin():
             yield session
 

@@ -65,13 +65,11 @@ class CertificateRow:
 
 
 def link_rows(facts: Facts) -> list[LinkRow]:
-    """Returns a row for each direction of each link."""
     before, during = _before(facts), _during(facts)
     return [_link_row(name, way, before, during) for name, way in dict.fromkeys([*before, *during])]
 
 
 def certificate_row(cell: CellResult, facts: Facts) -> CertificateRow:
-    """Returns a cell's certificate in one line."""
     idle, steal, before, during = facts.idle_cpu_percent, facts.steal_percent, _before(facts), _during(facts)
     trips = [_rtt_error(before, name) for name in dict.fromkeys(name for name, _ in before)]
     late = [link.lateness_us.p99 for link in during.values() if link.lateness_us]

@@ -1,6 +1,6 @@
 """Numbers as text: readable units, and few digits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from results.records import ParameterValue
 
@@ -23,6 +23,11 @@ def short(value: float) -> str:
 def parameter_text(value: ParameterValue) -> str:
     """Returns a parameter, as a number with six digits."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def parameters_text(parameters: Mapping[str, ParameterValue]) -> str:
+    """Returns parameters by name: `protocol=mptcp load=800`."""
+    return " ".join(f"{name}={parameter_text(value)}" for name, value in parameters.items())
 
 
 def interval_text(value: float, low: float | None, high: float | None, factor: float) -> str:

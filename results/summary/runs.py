@@ -10,7 +10,6 @@ from results.records import RunRecord, RunStatus
 
 
 def run_facts(record: RunRecord) -> dict[str, str]:
-    """Returns the facts of a run for its pages, by name."""
     environment = ", ".join(f"{name} {value}" for name, value in record.environment.items())
     return {
         "run": record.run_id,
@@ -37,7 +36,6 @@ def machine(record: RunRecord) -> str:
 
 
 def clock_text(record: RunRecord) -> str:
-    """Describes the clock and the executor of a run."""
     if record.clock is Clock.VIRTUAL:
         return "virtual: computing takes no time (in the virtual-time kernel)"
     executor = record.setting("executor") or record.setting("machine")  # its name in version 0.1.0

@@ -8,6 +8,7 @@ from flightpath.units import counted
 from results.records import CellResult, Verdict
 from results.statistics.machines import machine_difference
 
+_MAX_NAMED = 2
 _SUBJECT = re.compile(r"^(link|path|host) [^:]*: ")
 _COUNT = re.compile(r", the worst of \d+$")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
@@ -69,8 +70,8 @@ def _machines(cells: Sequence[CellResult]) -> list[str]:
     return [f"machines differ: {worst.metric} {abs(percent):.0f} % {way} on {worst.host} than on average"]
 
 
-def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
-    """Returns the most common causes; reasons that differ only in the link, path or host and in numbers have one."""
+def _reasons(cells: Sequence[CellResult]) -> str:
+    """Returns the most common causes; reasons that differ only in a link, a path, a host or numbers share one."""
     causes: dict[str, list[str]] = {}
     for reason in (reason for cell in cells for reason in dict.fromkeys(cell.certificate.reasons)):
         cause = _NUMBER.sub("#", _COUNT.sub("", _SUBJECT.sub(r"\1: ", reason)))
@@ -78,7 +79,7 @@ def _reasons(cells: Sequence[CellResult], most: int = 2) -> str:
     if not causes:
         return "no reason was recorded"
     commonest = sorted(causes.values(), key=len, reverse=True)
-    named = [_with_ranges(reasons) for reasons in commonest[:most]]
+    named = [_with_ranges(reasons) for reasons in commonest[:_MAX_NAMED]]
     more = len(commonest) - len(named)
     return "; ".join([*named, f"and {more} more"] if more > 0 else named)
 

@@ -9,7 +9,7 @@ from flightpath.project import PROJECT
 from results.__main__ import main
 from results.exchange.export import import_runs
 from results.exchange.files import read_export
-from results.pages.pdf import print_pdf
+from results.pages.browser import print_pdf
 from results.store.store import Store
 from tests.support.reading_pages import WIDTHS, column, too_wide
 
@@ -115,4 +115,4 @@ def test_a_pdf_of_it_has_pages_and_its_text(report, chromium, tmp_path):
     content = target.read_bytes()
     assert content.startswith(b"%PDF-") and content.rstrip().endswith(b"%%EOF")
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 12
-    assert not list(Path("/tmp").glob("flightpath-pdf-*"))
+    assert not list(Path("/tmp").glob("flightpath-browser-*"))

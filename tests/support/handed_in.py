@@ -4,8 +4,7 @@ import importlib
 from pathlib import Path
 
 from labs.framework import catalogue, work
-from labs.framework.lab import Lab
-from labs.framework.variant import Variant
+from labs.framework.lab import Lab, Variant
 from labs.solutions.attempt import Attempt
 
 

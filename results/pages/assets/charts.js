@@ -2,7 +2,7 @@
 "use strict";
 
 const charts = (() => {
-  const { Plot, make, colourOf, short, showCells } = plots;
+  const { Plot, colourOf, short, showCells } = plots;
   const states = new Map(), drawn = new Map(); // by the figure's id
 
   class Chart {
@@ -59,13 +59,12 @@ const charts = (() => {
       this.back.addEventListener("click", () => this.zoom(null));
       if (!this.plots.some((plot) => plot.ticks.length)) {
         this.ends = ["from", "to"].map((word) => {
-          const field = make("input", "", "", { type: "number", step: "any" }), label = make("label", "", word);
-          label.append(field);
+          const field = make("input", "", "", { type: "number", step: "any" });
           field.addEventListener("change", () => {
             const [from, to] = this.ends.map((each) => Number(each.value));
             if (to > from) this.zoom([from, to], true);
           });
-          bar.append(label);
+          bar.append(labelled(word, field));
           return field;
         });
       }

@@ -1,8 +1,7 @@
-// What was recorded over time of a cell, or of two on the same axes: a plot for each quantity.
+// The series of a cell, or of two on the same axes: a plot for each quantity.
 "use strict";
 
 const overTime = (() => {
-  const { make } = plots;
   const answers = new Map(), chosen = new Map();
 
   async function cellsOf(figure) {
@@ -42,9 +41,7 @@ const overTime = (() => {
       if (group !== select) select.append(group);
     }
     select.addEventListener("change", () => changed(select.value === "" ? null : Number(select.value)));
-    const element = make("label", "", label);
-    element.append(select);
-    return element;
+    return labelled(label, select);
   }
 
   async function show(figure) {

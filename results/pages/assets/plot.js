@@ -11,14 +11,6 @@ const plots = (() => {
   const short = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : String(+value.toPrecision(4)));
   const unitOf = (label) => /\(([^()]*)\)$/.exec(label ?? "")?.[1] ?? "";
 
-  function make(tag, name, text = "", attributes = {}) {
-    const element = document.createElement(tag);
-    if (name) element.className = name;
-    element.textContent = text;
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    return element;
-  }
-
   // Where a value leads: to an address, or to the rows of its cells on this page.
   function targetOf(trace, i) {
     if (trace.links?.[i]) return trace.links[i];
@@ -343,5 +335,5 @@ const plots = (() => {
     }
   }
 
-  return { Plot, make, colourOf, short, unitOf, showCells };
+  return { Plot, colourOf, short, showCells };
 })();

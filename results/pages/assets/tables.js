@@ -1,5 +1,20 @@
 // Sorts tables with data-sort and filters tables with data-filter.
 "use strict";
+
+function make(tag, name, text = "", attributes = {}) {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  element.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+function labelled(text, control) {
+  const label = make("label", "", text);
+  label.append(control);
+  return label;
+}
+
 (() => {
   const valueOf = (cell) => cell.dataset.value ?? cell.textContent.trim();
   const isMissing = (text) => text === "-" || text === "";
@@ -22,8 +37,7 @@
   function makeSortable(table) {
     const headings = [...table.tHead.rows[0].cells];
     headings.forEach((head, index) => {
-      const button = document.createElement("button");
-      button.type = "button";
+      const button = make("button", "", "", { type: "button" });
       button.append(...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
@@ -35,14 +49,8 @@
     });
   }
 
-  function labelled(text, control) {
-    const label = document.createElement("label");
-    label.append(text, control);
-    return label;
-  }
-
   function selectOfValues(table, index) {
-    const select = document.createElement("select");
+    const select = make("select");
     select.append(new Option("all", ""));
     const values = new Set([...table.tBodies[0].rows].map((row) => valueOf(row.cells[index])));
     [...values].sort(compare).forEach((value) => select.append(new Option(value, value)));
@@ -50,12 +58,9 @@
   }
 
   function makeFilterable(table) {
-    const controls = document.createElement("div");
-    controls.className = "filters";
-    controls.setAttribute("role", "search");
-    controls.setAttribute("aria-label", `Filter: ${table.closest(".wide").getAttribute("aria-label")}`);
-    const count = document.createElement("output");
-    const tests = [];
+    const about = `Filter: ${table.closest(".wide").getAttribute("aria-label")}`;
+    const controls = make("div", "filters", "", { role: "search", "aria-label": about });
+    const count = make("output"), tests = [];
     const apply = () => {
       const rows = [...table.tBodies[0].rows];
       rows.forEach((row) => { row.hidden = !tests.every((test) => test(row)); });
@@ -69,8 +74,7 @@
       select.addEventListener("change", apply);
       controls.append(labelled(head.dataset.choose, select));
     });
-    const search = document.createElement("input");
-    search.type = "search";
+    const search = make("input", "", "", { type: "search" });
     tests.push((row) => row.textContent.toLowerCase().includes(search.value.trim().toLowerCase()));
     search.addEventListener("input", apply);
     controls.append(labelled("containing", search), count);

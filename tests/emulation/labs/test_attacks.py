@@ -12,7 +12,7 @@ from execution.uml.uml import UserModeLinux
 from flightpath.project import PROJECT
 from labs.framework import catalogue, experiments, work
 from labs.framework.checking import Checked, check, judged
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant
 from labs.solutions import lab12_measuring
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import hand_in

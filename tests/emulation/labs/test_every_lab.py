@@ -13,8 +13,7 @@ import pytest
 from labs.framework import catalogue, experiments
 from labs.framework.checking import check as check_one
 from labs.framework.checking import judged
-from labs.framework.lab import Lab
-from labs.framework.variant import Variant
+from labs.framework.lab import Lab, Variant
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import attempts, hand_in
 from tests.support.uml import require_uml_kernel

@@ -19,7 +19,7 @@ from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from labs.framework import catalogue, programs
-from labs.framework.variant import Variant
+from labs.framework.lab import Variant
 from labs.grading import confinement
 from labs.solutions import lab02_full_pipe, lab07_switch
 from labs.solutions.attempt import Attempt
@@ -73,7 +73,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
     assert {name for name, row in marks.items() if row["status"] == "unreadable"} == {"deep", "link", "bomb", "both"}
     assert "10 MiB" in marks["bomb"]["note"] and "no lab.json" in marks["link"]["note"]
     assert {path: path.stat().st_mtime_ns for path in handed_in.rglob("*") if path.is_file()} == before
-    assert not [words for words in command_lines().values() if "labs.grading.one" in words]
+    assert not [words for words in command_lines().values() if "labs.grading.grading" in words]
 
 
 @pytest.mark.starts_kernels

@@ -15,7 +15,7 @@ from flightpath.errors import FlightpathError
 from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
-from results.exchange.networks import live_networks
+from results.exchange.progress import live_networks
 from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal

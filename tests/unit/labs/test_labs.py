@@ -11,8 +11,7 @@ from execution.uml.inspection import ClockStoodStill, Task
 from flightpath.errors import MeasurementFailed, UsageError
 from labs.framework import catalogue, experiments, files, page, work
 from labs.framework.checking import judged
-from labs.framework.lab import Finding, Measured
-from labs.framework.variant import Variant
+from labs.framework.lab import Finding, Measured, Variant
 from labs.grading.marks import Marks, Status, gradescope, with_doubts, write_csv, write_nbgrader
 from labs.lab12_measuring import lab as lab12_measuring
 from results.records import Verdict

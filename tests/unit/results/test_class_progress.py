@@ -6,10 +6,9 @@ from flightpath.errors import FlightpathError
 from labs.__main__ import main
 from results.commands.scenarios import answer_of
 from results.dashboard.app import application
-from results.store.lab_checks import LabCheck, has_checks, keep_check, lab_checks
+from results.store.lab_checks import Best, LabCheck, by_lab, by_student, has_checks, keep_check, lab_checks
 from results.store.location import StoreLocation, server_url
 from results.store.store import Store
-from results.summary.class_progress import Best, by_lab, by_student
 from tests.support.asking_pages import asked
 from tests.support.database_server import PASSWORD
 from tests.support.earlier_stores import earlier

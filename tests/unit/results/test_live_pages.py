@@ -12,11 +12,10 @@ import pytest
 from execution.progress import _loads
 from probes.counters.sampling import CounterLog, WatchedLink
 from results.dashboard.app import application
-from results.exchange.networks import FOLDER
-from results.exchange.progress import LinkLoad
+from results.exchange.progress import NETWORKS, LinkLoad
 from results.figures.network import Load, live_network
 from results.pages.content import series_rows
-from results.pages.explored import averaged, series_chart
+from results.pages.explored import series_chart, thinned
 from results.records import (
     Cell,
     CellResult,
@@ -114,7 +113,7 @@ def test_what_is_measured_now_has_a_chart_and_its_numbers():
     assert (panel.y_label, list(panel.traces[0].x), list(panel.traces[0].y)) == ("(Mbit/s)", [0, 1, 2], [1, 4, 1])
     assert series_chart({"none": series["none"]}) is None
     long = Series("s", tuple(map(float, range(2500))), (1.0, 3.0) * 1250)
-    times, values = averaged(long)
+    times, values = thinned(long)
     assert len(times) == 833 and values[:2] == pytest.approx([5 / 3, 7 / 3])
 
 
@@ -128,7 +127,7 @@ REPORT = {
 
 
 def test_networks_of_mn_are_shown_while_their_process_lives(store):
-    application_of_store, folder = application(store, lambda *_: [], lambda *_: []), store.folder / FOLDER
+    application_of_store, folder = application(store, lambda *_: [], lambda *_: []), store.folder / NETWORKS
     folder.mkdir()
     for name, report in (("1", REPORT), ("2", {**REPORT, "links": [3]})):
         (folder / f"{name}.json").write_text(json.dumps(report))
@@ -141,7 +140,7 @@ def test_networks_of_mn_are_shown_while_their_process_lives(store):
         page = asked(application_of_store, "/networks")[1].decode()
     assert "mn --topo &lt;single&gt;" in page and page.count('class="network"') == 1, "what cannot be read is left out"
     assert '<rect class="node"' in page and ">alice</text>" in page and ">5Mbit</text>" in page
-    assert live.STORE == DEFAULT_FOLDER and live.FOLDER == FOLDER
+    assert live.STORE == DEFAULT_FOLDER and live.FOLDER == NETWORKS
 
 
 @pytest.mark.parametrize(

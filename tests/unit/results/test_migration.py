@@ -10,8 +10,8 @@ from flightpath.errors import UsageError
 from results.__main__ import main
 from results.exchange.export import export_runs
 from results.records import ClaimVerdict, RunStatus
-from results.store import migration
-from results.store.schema import APPLICATION_ID, SCHEMA_VERSION
+from results.store import sqlite
+from results.store.schema import SCHEMA_VERSION
 from results.store.sqlite import DATABASE_NAME, engine
 from results.store.store import Store
 from tests.support.earlier_stores import STORED, earlier, kept_rows
@@ -50,10 +50,11 @@ def test_an_earlier_store_is_read_and_not_changed(tmp_path, version, capsys):
 
 
 @pytest.mark.parametrize("version", list(STORED))
-def test_an_earlier_store_is_brought_up_to_date_and_keeps_everything(tmp_path, version):
+def test_an_earlier_store_is_brought_up_to_date_and_keeps_everything(tmp_path, version, capsys):
     database = earlier(version, tmp_path / "old")
     before = kept_rows(engine(database, writable=False))
-    store = Store.open(tmp_path / "old", notify=lambda said: pytest.fail(said))
+    store = Store.open(tmp_path / "old")
+    assert not capsys.readouterr().err
     assert kept_rows(engine(database, writable=False)) == before
     assert versions(database) == (SCHEMA_VERSION, [(str(SCHEMA_VERSION),)])
     Store.open(tmp_path / "new")
@@ -64,27 +65,16 @@ def test_an_earlier_store_is_brought_up_to_date_and_keeps_everything(tmp_path, v
     assert Store.open(tmp_path / "old").run("latest") == store.run("latest")
 
 
-def test_the_steps_alone_make_the_same_tables(tmp_path):
-    database = tmp_path / DATABASE_NAME
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    with engine(database, writable=True).execution_options(writes=True).begin() as connection:
-        migration.upgrade(connection, 0)
-    Store.open(tmp_path / "new")
-    assert schema(database) == schema(tmp_path / "new" / DATABASE_NAME)
-    assert versions(tmp_path / "new" / DATABASE_NAME) == (SCHEMA_VERSION, [(str(SCHEMA_VERSION),)])
-
-
-def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
+def test_an_upgrade_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     database = earlier(1, tmp_path)
     before = kept_rows(engine(database, writable=False)), schema(database)
 
-    def broken(connection, version):
-        upgrade(connection, version)
+    def broken(connection):
+        upgrade(connection)
         raise OSError(28, "No space left on device")
 
-    upgrade = migration.upgrade
-    monkeypatch.setattr(migration, "upgrade", broken)
+    upgrade = sqlite.upgrade
+    monkeypatch.setattr(sqlite, "upgrade", broken)
     with pytest.raises(UsageError, match="No space left"):
         Store.open(tmp_path)
     monkeypatch.undo()

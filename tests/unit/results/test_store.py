@@ -158,9 +158,9 @@ def of_host(store: Store, host: str, scenario: str = "preflight", hour: int = 0)
 def test_runs_of_a_far_machine(store):
     later, first, other = of_host(store, "a'b", hour=2), of_host(store, "a'b", hour=1), of_host(store, "c")
     begin(store)
-    assert [run.run_id for run in store.runs("preflight", host="a'b")] == [first, later]
-    assert [run.run_id for run in store.runs(host="a'b", last=1)] == [later]
-    assert store.runs("preflight", host="a%") == []
+    assert [run.run_id for run in store.find(RunQuery("preflight", "a'b"))] == [first, later]
+    assert [run.run_id for run in store.find(RunQuery(host="a'b", last=1))] == [later]
+    assert store.find(RunQuery("preflight", "a%")) == []
     assert store.hosts("preflight") == ["a'b", "c"] and store.hosts("mptcp_load") == []
     assert [store.count(RunQuery(scenario, "a'b")) for scenario in ("preflight", "mptcp_load")] == [2, 0]
     assert store.run(first).started_at == datetime(2026, 11, 21, 1, tzinfo=UTC) and first.startswith("20261121-010000")

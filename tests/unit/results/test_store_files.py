@@ -62,7 +62,7 @@ def test_a_damaged_database_is_named_and_moved_aside(tmp_path, damage, capsys):
 def test_a_second_damaged_database_does_not_replace_the_first(tmp_path):
     for _ in range(3):
         scrambled(filled(tmp_path))
-        Store.open(tmp_path, notify=lambda _: None)
+        Store.open(tmp_path)
     assert len(list(tmp_path.glob("flightpath.damaged-*.sqlite"))) == 3
 
 
