@@ -1,5 +1,6 @@
 """The page of `flightpath watch`: opens fast, plays smoothly, by keyboard, at any width, light and dark."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -169,6 +170,9 @@ def test_keys_play_step_and_jump_to_losses(watched, opened):
     assert "dropped at 30.000 ms: loss" in page.locator(".chosen").text_content()
     page.locator(".legend button").first.click()
     assert page.locator(".legend button").first.get_attribute("aria-pressed") == "true"
+    page.wait_for_function("document.querySelector('.state').textContent")
+    known = page.locator(".state").text_content()
+    assert re.fullmatch("window [56] packets · in flight 0 · threshold 0 · round trip 0.0 ms · open", known)
 
 
 def test_a_film_shows_a_loss_in_its_colour(watched, tmp_path, chromium):

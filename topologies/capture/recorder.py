@@ -14,8 +14,8 @@ from flightpath.errors import MissingCapability
 from topologies.links import native_program
 from topologies.links.emulated_link import EmulatedLink
 
-MAX_BYTES = 400_000_000
-"""Size of the file at which a recording ends: more than 10 million packets."""
+MAX_BYTES = 450_000_000
+"""Size of the file at which a recording ends, before it is compressed: more than 10 million packets."""
 
 _SAMPLING_INTERVAL_US = 10_000
 """Interval at which connections are sampled, if there are few."""

@@ -168,7 +168,7 @@ class Recording {
     const parts = [`window ${this.cwnd[n]} packets`, `in flight ${this.inFlight[n]}`];
     if (this.ssthresh[n] !== NO_THRESHOLD) parts.push(`threshold ${this.ssthresh[n]}`);
     parts.push(`round trip ${(this.rtt[n] / 1e3).toFixed(1)} ms`);
-    if (this.pacing[n]) parts.push(`paced at ${scaleText(this.pacing[n])}bit/s`);
+    if (this.pacing[n]) parts.push(`paced at ${scaleText(this.pacing[n]).replace(/[A-Zk]?$/, " $&")}bit/s`);
     return [...parts, this.states[this.state[n]] ?? ""].filter(Boolean).join(" · ");
   }
 }

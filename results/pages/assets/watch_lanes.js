@@ -82,7 +82,8 @@ class LanesView {
       context.font = "600 12px system-ui, sans-serif";
       context.textAlign = "left";
       context.fillStyle = palette.quiet;
-      context.fillText(lane.title, LEFT, top + 12);
+      const fits = context.measureText(lane.title).width < wide - LEFT - 4;
+      context.fillText(fits ? lane.title : lane.title.replace(/[;,].*\)/, ")"), LEFT, top + 12);
       context.fillStyle = palette.panel;
       context.fillRect(LEFT, this.top, wide - LEFT - 4, lane.height);
       context.save();

@@ -15,10 +15,10 @@ from flightpath.cli import main
 from flightpath.errors import UsageError
 from python_api.frames import connections_frame
 from results.pages.watch_page import WatchedCell, render_watch
-from results.recording.blocks import FOLDER, append_description, file_name
+from results.recording.blocks import COMPRESSED, FOLDER, ROW_BYTES, Block, append_description, file_name
 from results.recording.changes import link_changes
 from results.recording.events import KINDS, events, retransmissions
-from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
+from results.recording.file import _ARRIVAL_COLUMNS, _ENTRY_COLUMNS, FLOW_ROW, SOCKET_ROW, Recording, read
 from results.recording.journeys import FATES, journeys
 from results.recording.pcapng import write_pcapng
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
@@ -216,12 +216,24 @@ def test_a_file_is_read_whole_or_refused(tmp_path: Path):
     file.write_bytes(arrival + struct.pack("=IIQ", 5, len(text), 0) + text)
     found = read(file)
     assert [int(found.arrivals[name][0]) for name in ("time", "identity", "point", "ecn")] == [BASE + 5, 77, 3, 3]
-    for content in (arrival, file.read_bytes()[:-1], b"something else, longer than a header"):
+    append_description(file, DESCRIPTION)
+    assert len(file.read_bytes()) < len(arrival) + 2 * len(text) and read(file).arrivals["point"].tolist() == [3]
+    compressed = file.read_bytes()
+    wrong = compressed.replace(struct.pack("=II", 2 | COMPRESSED, 1), struct.pack("=II", 2 | COMPRESSED, 2))
+    damaged = compressed[:24] + bytes(8) + compressed[32:]
+    contents = (arrival, arrival + compressed[:-1], b"something else, longer than a header", wrong, damaged)
+    for content in contents:
         file.write_bytes(content)
         with pytest.raises(UsageError, match="no recording of this version"):
             read(file)
     with pytest.raises(UsageError, match="cannot read the recording"):
         read(tmp_path / "none")
+
+
+def test_the_rows_of_blocks_are_as_long_as_their_columns():
+    assert sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()) == ROW_BYTES[Block.ENTRIES]
+    assert sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()) == ROW_BYTES[Block.ARRIVALS]
+    assert (SOCKET_ROW.itemsize, FLOW_ROW.itemsize) == (ROW_BYTES[Block.SOCKETS], ROW_BYTES[Block.FLOWS])
 
 
 def test_a_pcapng_file_has_the_headers_and_what_became_of_each_packet(tmp_path: Path):
