@@ -326,6 +326,7 @@ const plots = (() => {
     key(event) {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const traces = this.traces.filter((trace) => this.isShown(trace) && trace.kind !== "thin" && trace.kind !== "reference" && trace.x.length);
+      if (!this.drawn) this.come();
       if (!traces.length || !this.drawn) return;
       const [from, to] = this.across, { trace, i } = this.current && traces.includes(this.current.trace) ? this.current : { trace: traces[0], i: -1 };
       const along = (step) => {
