@@ -148,10 +148,11 @@ vm: native vm-setup ## a command in such a VM, as root there: make vm CMD="…"
 	@$(PYTHON) -m execution vm $(VM_OPTIONS) -- $(CMD)
 
 # Not part of `setup`, because a browser is large. Ubuntu's own package is a snap; there Playwright downloads Chromium.
-browser-setup: .venv/installed-browser ## install Chromium, for test-browser and for reports as PDF
+browser-setup: .venv/installed-browser ## install Chromium and ffmpeg, for test-browser, reports as PDF, pictures and films
 	@command -v chromium chromium-browser google-chrome google-chrome-stable microsoft-edge > /dev/null || \
 	  { apt-cache show chromium > /dev/null 2>&1 && $(SUDO) apt-get -qq install -y --no-install-recommends chromium > /dev/null; } || \
 	  $(PYTHON) -m playwright install --with-deps chromium
+	@command -v ffmpeg > /dev/null || $(SUDO) apt-get -qq install -y --no-install-recommends ffmpeg > /dev/null
 .venv/installed-browser: requirements/browser.txt .venv/installed
 	@$(PIP) --require-hashes -r requirements/browser.txt
 	@touch $@

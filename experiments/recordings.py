@@ -43,4 +43,5 @@ def facts(recorder: Recorder | None) -> Mapping[str, Any]:
     """Returns what was recorded, for the certificate: recording costs processor time."""
     if recorder is None:
         return {}
-    return {"recording": {"file": f"{FOLDER}/{recorder.file.name}", "limit_bytes": MAX_BYTES, **recorder.found}}
+    found = {"limit_bytes": MAX_BYTES, **recorder.found, "file_bytes": recorder.file.stat().st_size}
+    return {"recording": {"file": f"{FOLDER}/{recorder.file.name}", **found}}

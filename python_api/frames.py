@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from results.recording.file import Recording
 from results.recording.journeys import FATES, Journeys
+from results.recording.senders import CONGESTION_STATES, NO_THRESHOLD, in_flight, pacing_bps
 from results.records import CellResult, Claim, ClaimVerdict, Metric, Verdict
 from results.summary.means import metric_names
 
@@ -99,6 +102,38 @@ def _packets_of_cell(number: int, found: Journeys, began_ns: int) -> pd.DataFram
     columns["fate"] = pd.Categorical.from_codes(packets["fate"], list(FATES))
     copied = ("bytes", "payload", "seq", "ack", "flags", "ecn", "arrived_ecn", "window", "id")
     return pd.DataFrame(columns | {name: packets[name] for name in copied})
+
+
+def connections_frame(recorded: Mapping[int, tuple[Recording, Journeys]]) -> pd.DataFrame:
+    """Returns a row for each sampled state of each connection's sender in each recorded cell, if it had changed.
+
+    Its columns are `cell`, `flow`, `connection`, `subflow` and `time_s` as in `packets_frame`; `state` (a categorical,
+    of its congestion control); `cwnd`, `ssthresh` (NaN: none yet) and `in_flight` in packets; `rtt_ms`, `rttvar_ms`;
+    `pacing_bps` (NaN: not paced); `mss` in bytes; `lost` and `total_retransmitted` in packets; `backoff`.
+
+    Args:
+        recorded: recordings and the journeys in them by the numbers of cells.
+    """
+    frames = [_connections_of_cell(number, *each) for number, each in recorded.items()]
+    joined = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[_CELL])
+    if "flow" in joined:
+        joined["flow"] = joined["flow"].astype("category")
+    return joined
+
+
+def _connections_of_cell(number: int, recording: Recording, found: Journeys) -> pd.DataFrame:
+    rows, flows = recording.sockets, found.flows
+    rows = rows[(rows["flow"] < len(flows)) & (rows["time_ns"] >= int(recording.description["began_ns"]))]
+    rows = rows[np.argsort(rows["time_ns"], kind="stable")]
+    columns: dict[str, Any] = {_CELL: number, "flow": [flows[each].name for each in rows["flow"]]}
+    for name in ("connection", "subflow"):
+        columns[name] = [getattr(flows[each], name) for each in rows["flow"]]
+    columns["time_s"] = (rows["time_ns"] - int(recording.description["began_ns"])) / 1e9
+    columns["state"] = pd.Categorical.from_codes(rows["congestion_state"], list(CONGESTION_STATES))
+    columns |= {"cwnd": rows["cwnd"], "ssthresh": np.where(rows["ssthresh"] < NO_THRESHOLD, rows["ssthresh"], np.nan)}
+    columns["in_flight"] = in_flight(rows)
+    columns |= {"rtt_ms": rows["rtt_us"] / 1e3, "rttvar_ms": rows["rttvar_us"] / 1e3, "pacing_bps": pacing_bps(rows)}
+    return pd.DataFrame(columns | {name: rows[name] for name in ("mss", "lost", "total_retransmitted", "backoff")})
 
 
 def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:

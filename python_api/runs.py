@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 
 from flightpath.overrides import override
-from python_api.frames import cells_frame, claims_frame, packets_frame, series_frame
+from python_api.frames import cells_frame, claims_frame, connections_frame, packets_frame, series_frame
 from results.commands.scenarios import answer_of, drawn_if_possible
 from results.recording.blocks import FOLDER, file_name
-from results.recording.file import read
-from results.recording.journeys import journeys
+from results.recording.file import Recording, read
+from results.recording.journeys import Journeys, journeys
 from results.records import ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.location import StoreLocation, server_url
 from results.store.run_id import LATEST
@@ -69,13 +69,28 @@ class Run:
     @cached_property
     def packets(self) -> pd.DataFrame:
         """Packets of recorded cells, one row a packet and link: see `python_api.frames.packets_frame`."""
+        return packets_frame(
+            {
+                number: (found, int(recording.description["began_ns"]))
+                for number, (recording, found) in self._recorded.items()
+            }
+        )
+
+    @cached_property
+    def connections(self) -> pd.DataFrame:
+        """States of connections in recorded cells, one row a change: see `python_api.frames.connections_frame`."""
+        return connections_frame(self._recorded)
+
+    @property
+    def _recorded(self) -> Mapping[int, tuple[Recording, Journeys]]:
+        """The recordings, and the journeys in them, by the numbers of cells."""
         recorded = {}
         for number, cell in enumerate(self._cells, start=1):
             file = self.folder / FOLDER / file_name(cell.cell.label)
             if file.exists():
                 recording = read(file)
-                recorded[number] = (journeys(recording), int(recording.description["began_ns"]))
-        return packets_frame(recorded)
+                recorded[number] = (recording, journeys(recording))
+        return recorded
 
     @property
     def answer(self) -> str:

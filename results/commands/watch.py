@@ -12,6 +12,7 @@ from flightpath.units import parse_duration
 from results.pages import film
 from results.pages.watch_page import WatchedCell, render_watch
 from results.recording.blocks import FOLDER, file_name
+from results.recording.changes import link_changes
 from results.recording.file import read
 from results.recording.pcapng import write_pcapng
 from results.records import CellResult, RunRecord
@@ -71,7 +72,7 @@ def linked_pages(store: Store, record: RunRecord) -> dict[str, str]:
         except UsageError as error:  # the run may have been killed
             print(f"no page of the packets of {label}: {error.args[0]}", file=sys.stderr)
             continue
-        watched = WatchedCell(record.run_id, record.scenario, label, recording)
+        watched = WatchedCell(record.run_id, record.scenario, label, recording, changes=link_changes(cell, recording))
         names[label] = _write([watched], folder / _page_name(label)).name
     return names
 
@@ -182,7 +183,8 @@ def _watched(store: Store, run: str, wanted: str, start: float, end: float) -> W
     if not wanted and len(recorded) > 1:
         print(f"the first of {len(recorded)} recorded cells: {cell.cell.label}", file=sys.stderr)
     recording = read(store.artifacts(record.run_id) / FOLDER / file_name(cell.cell.label))
-    return WatchedCell(record.run_id, record.scenario, cell.cell.label, recording, start, end)
+    changes = link_changes(cell, recording)
+    return WatchedCell(record.run_id, record.scenario, cell.cell.label, recording, start, end, changes)
 
 
 def _recorded(store: Store, record: RunRecord, cells: Sequence[CellResult]) -> list[CellResult]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from results.figures.chart import Chart, Panel, Trace, compact, in_script, words_of
+from results.figures.chart import Chart, Kind, Panel, Trace, compact, in_script, words_of
 from results.figures.charts import looks_of
 from results.figures.over_parameter import ParameterPanel, Points, described, places_of
 from results.figures.style import Look
@@ -18,6 +18,7 @@ MAX_POINTS = 1000
 """Maximum number of values of a series on a page; longer ones are averaged."""
 
 _MAX_PANELS, _MAX_LINES = 12, 24
+_SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "s"))
 
 
 def means_chart(runs: Sequence[Run], metrics: Sequence[str], *, linked: bool = False) -> Chart | None:
@@ -95,6 +96,21 @@ def series_chart(series: Mapping[str, Series]) -> Chart | None:
             trace = Trace(name, "#0072B2", times, [value * factor for value in values])
             panels.append(Panel(name.replace("_", " "), [trace], y_label=f"({unit})"))
     return Chart("Over time", "time (s)", "", panels) if panels else None
+
+
+def past_chart(title: str, name: str, series: Series, notes: Sequence[str]) -> Chart:
+    """Describes measurements at seconds since 1970, by the time between each and the newest one.
+
+    Args:
+        name: of what was measured.
+        notes: words that are shown with each measurement.
+    """
+    factor, unit = scale(series.values, series.unit)
+    newest, span_s = series.times_s[-1], series.times_s[-1] - series.times_s[0]
+    divisor, word = next(((s, word) for s, word in _SPANS if span_s >= 2 * s), _SPANS[-1])
+    times = [(time - newest) / divisor for time in series.times_s]
+    trace = Trace(name, "#0072B2", times, [value * factor for value in series.values], Kind.MARKED, notes=notes)
+    return Chart(title, f"before the newest ({word})", "", [Panel("", [trace], y_label=f"{name} ({unit})")])
 
 
 def over_time(runs: Sequence[Run], *, linked: bool = False) -> str:

@@ -99,7 +99,9 @@ def _image(frame: bytes) -> Image.Image:
 def _ffmpeg() -> str:
     if path := shutil.which("ffmpeg"):
         return path
-    raise MissingCapability("an MP4 file needs ffmpeg, which is not installed", "apt install ffmpeg; or write a .gif")
+    raise MissingCapability(
+        "an MP4 file needs ffmpeg, which is not installed", "sudo apt install ffmpeg; or write a .gif"
+    )
 
 
 def _write_mp4(ffmpeg: str, frames: Iterable[bytes], target: Path) -> None:

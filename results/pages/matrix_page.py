@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from results.pages import templating
+from results.pages.explored import past_chart
 from results.records import Series
-from results.summary.numbers import scale, short
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class MatrixPath:
     Attributes:
         text: what its newest measurement says.
         goodput: its last measurements, at seconds since 1970.
+        notes: what is said of each of them.
         rows: time, goodput, verdict and run of the newest ones, newest first.
     """
 
@@ -33,20 +36,15 @@ class MatrixPath:
     text: str
     settings: str
     goodput: Series
+    notes: Sequence[str]
     rows: Sequence[tuple[str, str, str, str]]
 
     @property
-    def drawn(self) -> Mapping[str, str]:
-        """The goodput as points of a line in a box of 480 x 60, from zero on, with the bounds in words."""
-        times, values = self.goodput.times_s, self.goodput.values
-        span, most = (times[-1] - times[0]) or 1.0, max(values) or 1.0
-        points = (
-            f"{(at - times[0]) / span * 480:.1f},{59 - value / most * 58:.1f}"
-            for at, value in zip(times, values, strict=True)
-        )
-        factor, unit = scale(values, self.goodput.unit)
-        least, highest = (short(pick(values) * factor) for pick in (min, max))
-        return {"line": " ".join(points), "least": least, "most": highest, "unit": unit}
+    def chart(self) -> Markup:
+        """The description of the goodput over time; empty if it was measured less than twice."""
+        if len(self.goodput.values) < 2:
+            return Markup()
+        return Markup(past_chart(self.name, "goodput", self.goodput, self.notes).json)
 
 
 def matrix_page(
@@ -63,7 +61,7 @@ def matrix_page(
     Args:
         legend: sign and meaning of each kind of cell.
     """
-    script = templating.asset("tables.js")
+    script = templating.script()
     template = templating.environment().get_template("matrix.html")
     return templating.encodable(
         template.render(
@@ -74,7 +72,7 @@ def matrix_page(
             cells=cells,
             legend=legend,
             paths=paths,
-            stylesheet=templating.asset("page.css"),
+            stylesheet=templating.stylesheet(),
             script=script,
             policy=templating.policy(f"\n{script}"),
         )

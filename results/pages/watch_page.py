@@ -14,11 +14,12 @@ from flightpath.units import counted
 from results.figures.chart import in_script
 from results.figures.network import live_network
 from results.pages import templating
-from results.recording.events import KINDS, events, first_sequence_numbers, retransmissions
+from results.recording.events import EVENT, KINDS, LINK_CHANGE, events, first_sequence_numbers, retransmissions
 from results.recording.file import Recording
 from results.recording.journeys import ARRIVED, FATES, UNDER_WAY, Direction, Flow, Journeys, journeys
+from results.recording.senders import CONGESTION_STATES, in_flight, pacing_bps
 
-MAX_PACKETS = 400_000
+MAX_PACKETS = 1_000_000
 """Maximum number of packets on a page: more would open slowly."""
 
 _SCRIPTS = ("watch_data.js", "watch_network.js", "watch_lanes.js", "watch.js")
@@ -28,7 +29,12 @@ _COLOURED = 6
 
 @dataclass(frozen=True)
 class WatchedCell:
-    """A recorded cell to be shown; `start_s` and `end_s` count from the beginning of the recording."""
+    """A recorded cell to be shown; all times count from the beginning of the recording.
+
+    Attributes:
+        start_s, end_s: what is shown of it.
+        changes: changes of links, as a cut, in the order of time: when, and what it was.
+    """
 
     run: str
     scenario: str
@@ -36,6 +42,7 @@ class WatchedCell:
     recording: Recording
     start_s: float = 0.0
     end_s: float = float("inf")
+    changes: Sequence[tuple[float, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ def _packed(cell: WatchedCell) -> tuple[Mapping[str, Any], str, str]:
     sources = np.array([each.source in hosts for each in found.directions])
     from_host = sources[found.packets["point"]]
     again = retransmissions(found, from_host)
-    all_events = events(found, cell.recording.sockets, from_host, again)
+    all_events = _with_changes(events(found, cell.recording.sockets, from_host, again), cell.changes, began)
     shown, is_cut = _shown(found, began, cell)
     packets = {name: column[shown] for name, column in found.packets.items()}
     first = first_sequence_numbers(found.packets, len(found.flows))
@@ -95,12 +102,23 @@ def _packed(cell: WatchedCell) -> tuple[Mapping[str, Any], str, str]:
         "duration": total,
         "columns": directory,
         "kinds": KINDS,
+        "changes": [text for _, text in cell.changes],
         "fates": FATES,
+        "states": CONGESTION_STATES,
         "flows": _flow_facts(found.flows, packets),
         "directions": [_direction(each) for each in found.directions],
         **_drawing(description),
     }
     return facts, data, _summary(found, packets, listed, total, is_cut=is_cut)
+
+
+def _with_changes(listed: NDArray[Any], changes: Sequence[tuple[float, str]], began: int) -> NDArray[Any]:
+    """Returns events with the changes of links among them; their `flow` is the number of the change."""
+    rows = np.zeros(len(changes), EVENT)
+    rows["time_ns"] = [began + round(time_s * 1e9) for time_s, _ in changes]
+    rows["kind"], rows["packet"], rows["flow"] = LINK_CHANGE, -1, np.arange(len(changes))
+    joined = np.concatenate([listed, rows])
+    return joined[np.argsort(joined["time_ns"], kind="stable")]
 
 
 def _shown(found: Journeys, began: int, cell: WatchedCell) -> tuple[NDArray[Any], bool]:
@@ -142,14 +160,14 @@ def _packet_columns(
 def _socket_columns(sockets: NDArray[Any], began: int, until: int) -> dict[str, NDArray[Any]]:
     kept = sockets[sockets["time_ns"] <= until]
     kept = kept[np.lexsort((kept["time_ns"], kept["flow"]))]
-    in_flight = kept["unacked"].astype("i8") - kept["sacked"] - kept["lost"] + kept["retransmitted"]
     return {
         "socketTime": np.maximum(0, kept["time_ns"] - began) / 1e6,
         "socketFlow": kept["flow"],
         "cwnd": kept["cwnd"],
         "ssthresh": kept["ssthresh"],
         "rtt": kept["rtt_us"],
-        "inFlight": np.maximum(0, in_flight).astype("u4"),
+        "pacing": np.nan_to_num(pacing_bps(kept)),
+        "inFlight": in_flight(kept).astype("u4"),
         "state": kept["congestion_state"],
     }
 
@@ -234,7 +252,7 @@ def _summary(
     fates = packets["fate"]
     lost = int(((fates != ARRIVED) & (fates != UNDER_WAY)).sum())
     counts = np.bincount(listed["kind"], minlength=len(KINDS))
-    several = ("connections", "joins", "losses", "retransmissions", "timeouts")
+    several = ("connections", "joins", "losses", "retransmissions", "timeouts", "link changes")
     parts = [f"{count} {several[kind] if count > 1 else KINDS[kind]}" for kind, count in enumerate(counts) if count]
     carried = [flow for number, flow in enumerate(found.flows) if flow.protocol in ("TCP", "UDP")]
     connections = len({flow.connection for flow in carried})

@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from results.recording.journeys import ARRIVED, UNDER_WAY, Journeys
+from results.recording.senders import CONGESTION_STATES
 
-KINDS = ("connection", "join", "loss", "retransmission", "timeout")
+KINDS = ("connection", "join", "loss", "retransmission", "timeout", "link change")
 """Kinds of events; a timeout is a sender whose congestion control enters the state Loss."""
+
+LINK_CHANGE = KINDS.index("link change")
 
 _TIMEOUT = KINDS.index("timeout")
 _SYN, _ACK = 0x02, 0x10
-_STATE_LOSS = 4
+_STATE_LOSS = CONGESTION_STATES.index("loss")
 
 EVENT = np.dtype([("time_ns", "i8"), ("kind", "u1"), ("packet", "i4"), ("flow", "u2")])
 

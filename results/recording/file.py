@@ -2,6 +2,7 @@
 
 import json
 import struct
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flightpath.errors import UsageError
-from results.recording.blocks import HEADER, Block
+from results.recording.blocks import COMPRESSED, HEADER, LENGTH, ROW_BYTES, Block
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -94,7 +95,7 @@ def read(path: Path) -> Recording:
         raise UsageError(f"cannot read the recording {path}: {error.strerror or error}") from error
     try:
         return _parse(data)
-    except (ValueError, KeyError, struct.error) as error:
+    except (ValueError, KeyError, struct.error, zlib.error) as error:
         raise UsageError(
             f"{path} is no recording of this version: {error}", "measure it again with --record"
         ) from error
@@ -127,23 +128,27 @@ def _parse(data: bytes) -> Recording:
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, int, int, memoryview]]:
-    widths = {
-        Block.ENTRIES: sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()),
-        Block.ARRIVALS: sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()),
-        Block.SOCKETS: SOCKET_ROW.itemsize,
-        Block.FLOWS: FLOW_ROW.itemsize,
-        Block.DESCRIPTION: 1,
-    }
     view, at = memoryview(data), 0
     while at < len(data):
         kind, count, base = HEADER.unpack_from(data, at)
-        if kind not in widths:
+        is_compressed, kind, at = bool(kind & COMPRESSED), kind & ~COMPRESSED, at + HEADER.size
+        if kind not in ROW_BYTES:
             raise ValueError(f"a block of the unknown kind {kind}")
-        at, end = at + HEADER.size, at + HEADER.size + widths[kind] * count
-        if end > len(data):
+        size = stored = ROW_BYTES[kind] * count
+        if is_compressed:
+            (stored,), at = LENGTH.unpack_from(data, at), at + LENGTH.size
+        if at + stored > len(data):
             raise ValueError("its end is missing")
-        yield kind, count, base, view[at:end]
-        at = end
+        body = view[at : at + stored]
+        yield kind, count, base, _decompressed(body, size) if is_compressed else body
+        at += stored
+
+
+def _decompressed(body: memoryview, size: int) -> memoryview:
+    rows = zlib.decompressobj().decompress(body, size + 1)
+    if len(rows) != size:
+        raise ValueError("a block has not the rows that it should have")
+    return memoryview(rows)
 
 
 def _columns(body: memoryview, count: int, base: int, kinds: Mapping[str, str]) -> dict[str, NDArray[Any]]:

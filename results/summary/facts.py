@@ -82,6 +82,13 @@ class RoundTrip(_Fact):
     expected_rtt_ms: Number | None = None
 
 
+class HappenedEvent(_Fact):
+    """A change of a link, as text that begins with its time in seconds since the load began: `0.6s h1-s1 down`."""
+
+    event: str
+    happened_at_s: Number | None = None
+
+
 class Facts(_Fact):
     """The facts that tables and drawings show, by their names in the certificate."""
 
@@ -91,6 +98,8 @@ class Facts(_Fact):
     paths_before_load: list[RoundTrip] = []
     congestion_control: dict[str, Any] = {}
     load_s: Number | None = None
+    load_began_ns: Count | None = None
+    events: list[HappenedEvent] = []
     idle_cpu_percent: list[Number] = []
     steal_percent: list[Number] = []
 

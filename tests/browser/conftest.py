@@ -34,13 +34,17 @@ def opened(chromium) -> Iterator[Callable]:
     complaints: list[str] = []
     contexts = []
 
+    def failed(request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # whoever leaves a page does not wait for the rest of it
+            complaints.append(f"failed: {request.url}: {request.failure}")
+
     def opened_page(address: str, width: int = 1600, **options):
         context = chromium.new_context(viewport={"width": width, "height": 800}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+        page.on("requestfailed", failed)
         page.goto(address)
         return page
 

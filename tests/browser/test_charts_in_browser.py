@@ -45,7 +45,9 @@ def _range(page) -> list[float]:
 def test_all_are_drawn_in_the_dark_too_and_accessible(report, opened, accessible, width):
     page = opened(report.as_uri(), width, color_scheme="dark")
     page.locator("#cells-over-time .explored").wait_for()
-    page.locator("#cells-over-time .u-over").last.wait_for()
+    for plot in page.locator(".plot:visible").all():  # each is drawn when one comes to it
+        plot.scroll_into_view_if_needed()
+        plot.locator(".u-over").wait_for()
     painted = page.evaluate(_PAINTED)
     assert len(painted) > 15 and min(painted) > 10, painted
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 27)"
@@ -56,6 +58,7 @@ def test_all_are_drawn_in_the_dark_too_and_accessible(report, opened, accessible
 
 def test_a_value_under_the_pointer_is_told_and_a_click_leads_to_its_cells(report, opened):
     page = opened(report.as_uri())
+    page.locator(f"#{RUN_TIME} .plot").scroll_into_view_if_needed()
     page.locator(f"#{RUN_TIME} .u-over").wait_for()
     page.locator(f"#{RUN_TIME} .legend").get_by_role("button", name="TCP", exact=True).click()  # the same values
     x, y = page.evaluate(_PLACE, [RUN_TIME, "MPTCP"])
@@ -77,6 +80,7 @@ def test_a_value_under_the_pointer_is_told_and_a_click_leads_to_its_cells(report
 def test_dragging_zooms_all_plots_and_a_double_click_shows_all_again(report, opened):
     page = opened(report.as_uri())
     page.locator("#cells-over-time .explored").wait_for()
+    page.locator("#cells-over-time .plot").last.scroll_into_view_if_needed()
     plot = page.locator("#cells-over-time .u-over").first
     plot.scroll_into_view_if_needed()
     ranges = (

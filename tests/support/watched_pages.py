@@ -11,7 +11,8 @@ import numpy as np
 
 _FACTS = re.compile(r'<script type="application/json" class="facts">(.*?)</script>')
 _COLUMNS = re.compile(r'<script type="text/plain" class="columns">(.*?)</script>')
-_TCP = re.compile(r"^(\d+)\.(\d{9}) IP (\S+) > (\S+): .* length (\d+)$", re.MULTILINE)
+# What follows the length is what tcpdump knows of the data: `HTTP: GET / HTTP/1.1`.
+_TCP = re.compile(r"^(\d+)\.(\d{9}) IP (\S+) > (\S+): .*? length (\d+)(?::.*)?$", re.MULTILINE)
 
 
 def shown(page: Path) -> tuple[dict, dict[str, np.ndarray]]:

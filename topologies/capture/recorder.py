@@ -14,8 +14,8 @@ from flightpath.errors import MissingCapability
 from topologies.links import native_program
 from topologies.links.emulated_link import EmulatedLink
 
-MAX_BYTES = 400_000_000
-"""Size of the file at which a recording ends: more than 10 million packets."""
+MAX_BYTES = 450_000_000
+"""Size of the file at which a recording ends, before it is compressed: more than 10 million packets."""
 
 _SAMPLING_INTERVAL_US = 10_000
 """Interval at which connections are sampled, if there are few."""
@@ -49,7 +49,7 @@ class Recorder:
         self.description: Mapping[str, Any] = {}
         self._network, self._limit = network, limit_bytes
         self._links: Sequence[EmulatedLink] = network.links if links is None else links
-        self._began_ns = 0
+        self._began_ns = self._began_monotonic_ns = 0
 
     def __enter__(self) -> Self:
         """Starts the recording; returns when it sees packets.
@@ -63,7 +63,7 @@ class Recorder:
             [program, str(self.file), str(self._limit), str(_SAMPLING_INTERVAL_US), *ends]
         )
         native_program.wait_ready(self._process, "--record", MissingCapability)
-        self._began_ns = time.time_ns()
+        self._began_ns, self._began_monotonic_ns = time.time_ns(), time.monotonic_ns()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -83,6 +83,7 @@ class Recorder:
             "links": [_link(link) for link in self._links],
             "began_ns": self._began_ns,
             "ended_ns": ended_ns,
+            "began_monotonic_ns": self._began_monotonic_ns,
         }
 
 

@@ -217,12 +217,7 @@ def _path(each: Measured) -> MatrixPath:
     drawn = [past for past in each.pasts if past.goodput_bps][-MAX_DRAWN:]
     times = tuple(past.at.timestamp() for past in drawn)
     rows = [
-        (
-            f"{past.at.astimezone():%Y-%m-%d %H:%M}",
-            format_rate(past.goodput_bps) if past.goodput_bps else "-",
-            "; ".join(past.reasons) or str(past.verdict),
-            past.run_id,
-        )
+        (_when(past), format_rate(past.goodput_bps) if past.goodput_bps else "-", _verdict(past), past.run_id)
         for past in each.pasts[-_TABLED:]
     ]
     return MatrixPath(
@@ -231,8 +226,17 @@ def _path(each: Measured) -> MatrixPath:
         text=each.error or (judgement_text(each.judgement) if each.judgement else each.words),
         settings=describe(each.pasts[-1].configuration),
         goodput=Series("bit/s", times, tuple(past.goodput_bps or 0.0 for past in drawn)),
+        notes=[f"{_when(past)}, {_verdict(past)}" for past in drawn],
         rows=rows[::-1],
     )
+
+
+def _when(past: PastMeasurement) -> str:
+    return f"{past.at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _verdict(past: PastMeasurement) -> str:
+    return "; ".join(past.reasons) or str(past.verdict)
 
 
 def _anchor(pair: Pair) -> str:

@@ -6,6 +6,12 @@ const plots = (() => {
   const JOINED = new Set(["line", "thin", "dotted", "marked", "reference"]);
   const COLOURS = { "#0072B2": "--c0", "#D55E00": "--c1", "#009E73": "--c2", "#AA4499": "--c3", "#E69F00": "--c4", "#56B4E9": "--c5", "#222222": "--ink", "#666666": "--other" };
 
+  // Plots are drawn when they come near the window: a page may have hundreds.
+  const byBox = new Map(), near = new IntersectionObserver((changes) => {
+    for (const { target, isIntersecting } of changes) if (isIntersecting) byBox.get(target)?.come();
+  }, { rootMargin: "1500px 0px" });
+  addEventListener("beforeprint", () => byBox.forEach((plot) => plot.come()));
+
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colourOf = (trace) => (COLOURS[trace.colour] ? style(COLOURS[trace.colour]) : trace.colour);
   const short = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : String(+value.toPrecision(4)));
@@ -58,6 +64,14 @@ const plots = (() => {
       this.box.addEventListener("keydown", (event) => this.key(event));
       this.observer = new ResizeObserver(() => this.fit());
       this.observer.observe(this.box);
+      byBox.set(this.box, this);
+      near.observe(this.box);
+    }
+
+    come() {
+      near.unobserve(this.box);
+      this.isNear = true;
+      this.fit();
     }
 
     // What a reader hears who does not see the plot.
@@ -113,7 +127,7 @@ const plots = (() => {
 
     fit() {
       const width = this.box.clientWidth;
-      if (!width) return;
+      if (!width || !this.isNear) return;
       if (!this.drawn) this.draw(width);
       else if (this.drawn.width !== width) this.drawn.setSize({ width, height: HEIGHT });
     }
@@ -304,6 +318,7 @@ const plots = (() => {
     key(event) {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const traces = this.traces.filter((trace) => this.isShown(trace) && trace.kind !== "thin" && trace.kind !== "reference" && trace.x.length);
+      if (!this.drawn) this.come();
       if (!traces.length || !this.drawn) return;
       const [from, to] = this.across, { trace, i } = this.current && traces.includes(this.current.trace) ? this.current : { trace: traces[0], i: -1 };
       const along = (step) => {
@@ -330,6 +345,8 @@ const plots = (() => {
 
     destroy() {
       this.observer.disconnect();
+      near.unobserve(this.box);
+      byBox.delete(this.box);
       this.drawn?.destroy();
       this.drawn = null;
     }

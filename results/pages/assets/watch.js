@@ -10,6 +10,7 @@ class Run {
     this.said = section.querySelector(".chosen");
     this.network = new NetworkView(section.querySelector(".network"), recording);
     this.lanes = new LanesView(section.querySelector(".lanes"), recording);
+    this.state = section.querySelector(".state");
     this.legend = section.querySelector(".legend");
     this.fillLegend();
   }
@@ -41,6 +42,7 @@ class Run {
   draw(time, speed) {
     this.network.draw(time, speed, this.focus);
     this.lanes.draw(time, speed, this.focus);
+    this.state.textContent = this.focus?.flow === undefined ? "" : this.recording.describeState(this.focus.flow, time);
   }
 }
 
@@ -134,8 +136,9 @@ const player = {
     if (!best) return;
     const [time, run, n] = best, { recording } = run, packet = recording.eventPacket[n];
     this.seek(time, false);
-    const what = packet >= 0 ? recording.describe(packet) : recording.flows[recording.eventFlow[n]]?.name || "";
-    run.said.textContent = `${recording.kinds[recording.eventKind[n]]}: ${what}`;
+    const kind = recording.eventKind[n], of = recording.eventFlow[n];
+    const what = kind === LINK_CHANGE ? recording.changes[of] : packet >= 0 ? recording.describe(packet) : recording.flows[of]?.name || "";
+    run.said.textContent = `${recording.kinds[kind]}: ${what}`;
   },
 };
 

@@ -1,13 +1,20 @@
 // The recorded columns of a cell, decoded once, and what the drawings ask of them. Times are milliseconds since the recording began.
 "use strict";
 
-const NEVER = 0xffffffff, RETRANSMITTED = 8, ARRIVED = 0, UNDER_WAY = 4, BLOCK = 256;
+const NEVER = 0xffffffff, RETRANSMITTED = 8, ARRIVED = 0, UNDER_WAY = 4, LINK_CHANGE = 5, BLOCK = 256;
+const NO_THRESHOLD = 0x7fffffff;
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
+
+function bytesOf(base64) {
+  const letters = atob(base64), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
 
 async function decode(section) {
   const facts = JSON.parse(section.querySelector(".facts").textContent);
   const element = section.querySelector(".columns");
-  const packed = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
+  const packed = bytesOf(element.textContent);
   element.remove();
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = await new Response(stream).arrayBuffer();
@@ -36,7 +43,7 @@ class Recording {
     this.count = this.gap.length;
     this.readTimes();
     this.readFlows();
-    this.queues = this.directions.map((direction, point) => this.readQueue(point));
+    this.queues = this.readQueues();
   }
 
   // When each packet came to a queue, left it (its first bit), was sent (its last bit), and arrived.
@@ -89,22 +96,27 @@ class Recording {
       .sort((a, b) => this.flows[b].carried - this.flows[a].carried);
   }
 
-  // The bytes in the queue of a link's direction after each change.
-  readQueue(point) {
-    const changes = [];
-    for (let i = 0; i < this.count; i++) {
-      if (this.point[i] !== point || this.transit[i] === NEVER || this.started[i] <= this.entered[i]) continue;
-      changes.push([this.entered[i], this.bytes[i]], [this.started[i], -this.bytes[i]]);
-    }
-    changes.sort((a, b) => a[0] - b[0]);
-    const times = new Float64Array(changes.length), values = new Float64Array(changes.length);
+  // The bytes in the queue of each link's direction after each change.
+  readQueues() {
+    const waiting = this.directions.map(() => []);
+    for (let i = 0; i < this.count; i++)
+      if (this.transit[i] !== NEVER && this.started[i] > this.entered[i]) waiting[this.point[i]].push(i);
+    return waiting.map((coming) => this.readQueue(coming));
+  }
+
+  // Of packets in the order in which they come: nearly always they also leave in it.
+  readQueue(coming) {
+    const { entered, started } = this, count = coming.length, leaving = coming.slice().sort((a, b) => started[a] - started[b]);
+    const times = new Float64Array(2 * count), values = new Float64Array(2 * count);
     let bytes = 0, peak = 0;
-    changes.forEach(([time, change], n) => {
-      bytes += change;
-      times[n] = time;
+    for (let come = 0, leave = 0; leave < count;) {
+      const comes = come < count && entered[coming[come]] < started[leaving[leave]], n = come + leave;
+      const i = comes ? coming[come++] : leaving[leave++];
+      bytes += comes ? this.bytes[i] : -this.bytes[i];
+      times[n] = comes ? entered[i] : started[i];
       values[n] = bytes;
       peak = Math.max(peak, bytes);
-    });
+    }
     return { times, values, peak };
   }
 
@@ -147,5 +159,16 @@ class Recording {
     else if (this.transit[i] !== NEVER)
       parts.push(`came at ${came.toFixed(3)} ms, waited ${(this.started[i] - came).toFixed(3)} ms, arrived at ${this.arrived[i].toFixed(3)} ms`);
     return parts.join(" · ");
+  }
+
+  // What a flow's sender knew of its path at a time, in words; nothing if it was not sampled.
+  describeState(flow, time) {
+    const { from, to } = this.sockets[flow], n = from + firstWhere(to - from, (k) => this.socketTime[from + k] > time) - 1;
+    if (n < from) return "";
+    const parts = [`window ${this.cwnd[n]} packets`, `in flight ${this.inFlight[n]}`];
+    if (this.ssthresh[n] !== NO_THRESHOLD) parts.push(`threshold ${this.ssthresh[n]}`);
+    parts.push(`round trip ${(this.rtt[n] / 1e3).toFixed(1)} ms`);
+    if (this.pacing[n]) parts.push(`paced at ${scaleText(this.pacing[n]).replace(/[A-Zk]?$/, " $&")}bit/s`);
+    return [...parts, this.states[this.state[n]] ?? ""].filter(Boolean).join(" · ");
   }
 }

@@ -1,7 +1,7 @@
 // Lanes on one time line: an overview, sequence numbers, windows, queues and throughput.
 "use strict";
 
-const MOST_POINTS = 3000, LEFT = 62, NO_THRESHOLD = 0x7fffffff;
+const MOST_POINTS = 3000, LEFT = 62;
 
 function scaleText(value) {
   for (const [factor, suffix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
@@ -82,7 +82,8 @@ class LanesView {
       context.font = "600 12px system-ui, sans-serif";
       context.textAlign = "left";
       context.fillStyle = palette.quiet;
-      context.fillText(lane.title, LEFT, top + 12);
+      const fits = context.measureText(lane.title).width < wide - LEFT - 4;
+      context.fillText(fits ? lane.title : lane.title.replace(/[;,].*\)/, ")"), LEFT, top + 12);
       context.fillStyle = palette.panel;
       context.fillRect(LEFT, this.top, wide - LEFT - 4, lane.height);
       context.save();
@@ -124,8 +125,8 @@ class LanesView {
       const x = Math.round(this.x(recording.eventTime[n], 0, total)), kind = recording.eventKind[n];
       if (seen.has(x * 8 + kind)) continue;
       seen.add(x * 8 + kind);
-      context.fillStyle = kind === 2 || kind === 4 ? palette.drop : kind === 3 ? palette.ink : palette.accent;
-      context.fillRect(x, kind === 2 || kind === 4 ? 6 : 13, 1.5, 7);
+      context.fillStyle = kind === 2 || kind === 4 ? palette.drop : kind === 3 || kind === LINK_CHANGE ? palette.ink : palette.accent;
+      context.fillRect(x, kind === 2 || kind === 4 || kind === LINK_CHANGE ? 6 : 13, 1.5, kind === LINK_CHANGE ? 14 : 7);
     }
     context.strokeStyle = palette.ink;
     context.lineWidth = 1.5;

@@ -4,6 +4,7 @@ import hashlib
 import json
 import struct
 import subprocess
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import pytest
 
 from flightpath.cli import main
 from flightpath.errors import UsageError
+from python_api.frames import connections_frame
 from results.pages.watch_page import WatchedCell, render_watch
-from results.recording.blocks import FOLDER, append_description, file_name
+from results.recording.blocks import COMPRESSED, FOLDER, ROW_BYTES, Block, append_description, file_name
+from results.recording.changes import link_changes
 from results.recording.events import KINDS, events, retransmissions
-from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
+from results.recording.file import _ARRIVAL_COLUMNS, _ENTRY_COLUMNS, FLOW_ROW, SOCKET_ROW, Recording, read
 from results.recording.journeys import FATES, journeys
 from results.recording.pcapng import write_pcapng
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
@@ -164,6 +167,47 @@ def test_events_are_found_and_on_the_page_with_what_was_sent_again(tmp_path):
     assert "4 packets on 1 link in 2 s, of 1 connection; 1 dropped." in page.read_text()
 
 
+def test_a_cut_is_among_the_events_when_it_happened(tmp_path):
+    """The load began 100 ms after the recording; what nobody saw happen, or is no event, is left out."""
+    found = {"load_began_ns": 5_100 * MS, "load_s": 1.0}
+    events_of_cell = [
+        {"event": "0.3s h1-h2 down", "happened_at_s": 0.301},
+        {"event": "0.2s h1-h2 loss=1%", "happened_at_s": 0.2},
+        {"event": "0.9s h1-h2 up", "happened_at_s": None},
+        {"event": "soon h1-h2 up", "happened_at_s": 0.5},
+    ]
+    cell = CellResult(
+        Cell({"a": 1}, 1), Measurement({}), Certificate(Verdict.FAITHFUL, found={**found, "events": events_of_cell})
+    )
+    sent = [{"time": 300, "identity": 1}, {"time": 500, "identity": 2, "seq": 1001}]
+    made = recording(sent, [(309, 0, 1)])
+    assert link_changes(cell, made) == [], "a recording of an older version"
+    made = replace(made, description={**DESCRIPTION, "began_monotonic_ns": 5_000 * MS})
+    changes = link_changes(cell, made)
+    assert changes == [(pytest.approx(0.3), "h1-h2 loss=1%"), (pytest.approx(0.4), "h1-h2 down")]
+    page = tmp_path / "page.html"
+    page.write_text(render_watch([WatchedCell("run", "scenario", "a=1", made, changes=changes)]))
+    facts, columns = shown(page)
+    happened = [(KINDS[kind], time) for kind, time in zip(columns["eventKind"], columns["eventTime"], strict=True)]
+    assert happened == [("link change", 300), ("link change", 400), ("loss", 500)]
+    assert [facts["changes"][n] for n in columns["eventFlow"][:2]] == ["h1-h2 loss=1%", "h1-h2 down"]
+    assert "1 loss, 2 link changes." in page.read_text()
+
+
+def test_states_of_senders_are_rows_of_a_frame():
+    sockets = np.zeros(3, SOCKET_ROW)
+    sockets["time_ns"], sockets["flow"], sockets["congestion_state"] = BASE + np.array([-1, 20, 10]) * MS, [0, 0, 1], 3
+    sockets["cwnd"], sockets["ssthresh"], sockets["rtt_us"] = 10, [9, 7, 0x7FFFFFFF], 2500
+    sockets["unacked"], sockets["sacked"], sockets["pacing_rate"] = 8, 3, [1, 125_000, 2**64 - 1]
+    made = recording([{"time": 0, "identity": 1}], [(9, 0, 1)], sockets=sockets)
+    frame = connections_frame({4: (made, journeys(made))})
+    assert [*frame.cell] == [4, 4] and [*frame.time_s] == [0.01, 0.02] and [*frame.state] == ["recovery"] * 2
+    assert [*frame.flow] == ["TCP 10.0.0.2:2 → 10.0.0.1:1", "TCP 10.0.0.1:1 → 10.0.0.2:2"]
+    assert [*frame.ssthresh.fillna(-1)] == [-1, 7] and [*frame.pacing_bps.fillna(-1)] == [-1, 1e6]
+    assert [*frame.in_flight] == [5, 5] and [*frame.rtt_ms] == [2.5, 2.5] and [*frame.cwnd] == [10, 10]
+    assert list(connections_frame({}).columns) == ["cell"]
+
+
 def test_a_file_is_read_whole_or_refused(tmp_path: Path):
     file = tmp_path / file_name("protocol=mptcp load=50 #1")
     assert file.name == "protocol-mptcp-load-50-1.packets"
@@ -172,12 +216,24 @@ def test_a_file_is_read_whole_or_refused(tmp_path: Path):
     file.write_bytes(arrival + struct.pack("=IIQ", 5, len(text), 0) + text)
     found = read(file)
     assert [int(found.arrivals[name][0]) for name in ("time", "identity", "point", "ecn")] == [BASE + 5, 77, 3, 3]
-    for content in (arrival, file.read_bytes()[:-1], b"something else, longer than a header"):
+    append_description(file, DESCRIPTION)
+    assert len(file.read_bytes()) < len(arrival) + 2 * len(text) and read(file).arrivals["point"].tolist() == [3]
+    compressed = file.read_bytes()
+    wrong = compressed.replace(struct.pack("=II", 2 | COMPRESSED, 1), struct.pack("=II", 2 | COMPRESSED, 2))
+    damaged = compressed[:24] + bytes(8) + compressed[32:]
+    contents = (arrival, arrival + compressed[:-1], b"something else, longer than a header", wrong, damaged)
+    for content in contents:
         file.write_bytes(content)
         with pytest.raises(UsageError, match="no recording of this version"):
             read(file)
     with pytest.raises(UsageError, match="cannot read the recording"):
         read(tmp_path / "none")
+
+
+def test_the_rows_of_blocks_are_as_long_as_their_columns():
+    assert sum(np.dtype(kind).itemsize for kind in _ENTRY_COLUMNS.values()) == ROW_BYTES[Block.ENTRIES]
+    assert sum(np.dtype(kind).itemsize for kind in _ARRIVAL_COLUMNS.values()) == ROW_BYTES[Block.ARRIVALS]
+    assert (SOCKET_ROW.itemsize, FLOW_ROW.itemsize) == (ROW_BYTES[Block.SOCKETS], ROW_BYTES[Block.FLOWS])
 
 
 def test_a_pcapng_file_has_the_headers_and_what_became_of_each_packet(tmp_path: Path):
