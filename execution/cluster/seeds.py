@@ -11,10 +11,9 @@ from distributed import KilledWorker
 from pydantic import BaseModel
 
 from execution.cluster import turns
-from execution.cluster.about import difference, own_identity, this_machine
-from execution.cluster.connection import await_worker, connected
+from execution.cluster.machine import difference, own_identity, this_machine
 from execution.cluster.task import DaskProgress
-from execution.cluster.workers import SENT_PER_PLACE, Workers
+from execution.cluster.workers import SENT_PER_PLACE, Workers, await_worker, connected
 from execution.guest_executors import UmlExecutor
 from execution.guests.calling import called
 from execution.guests.guest import POLL_S

@@ -14,7 +14,7 @@ from distributed import Client, Future, KilledWorker
 from pydantic import ValidationError
 
 from execution.cluster import task
-from execution.cluster.about import own_identity
+from execution.cluster.machine import own_identity
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
 from execution.executor import PlannedCell, RunContext

@@ -12,7 +12,7 @@ from distributed import get_worker
 from pydantic import BaseModel
 
 from execution.cluster import turns
-from execution.cluster.about import difference, this_machine
+from execution.cluster.machine import difference, this_machine
 from execution.executor import LocalExecutor, PlannedCell, RunContext
 from execution.guest_executors import GuestExecutor, UmlExecutor
 from execution.guest_side import CellRequest, PlanCheck, check_plan, measure_cell

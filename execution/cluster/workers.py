@@ -1,22 +1,27 @@
-"""The workers of a scheduler: what they are, and which of them may measure a cell."""
+"""A scheduler, its workers, what they are, and which of them may measure a cell."""
 
 import math
 import socket
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from distributed import Client
 
 from execution.cluster import task
-from execution.cluster.about import difference
+from execution.cluster.key import security
+from execution.cluster.machine import difference
 from execution.executor import LocalExecutor
 from experiments.plan import Plan
 from flightpath.clock import Clock
+from flightpath.errors import MissingCapability
 
+_CONNECT_S, _WORKER_S, _POLL_S = 15, 60, 0.2
 _LOOK_S, _NEAR_S = 1.0, 1.0
 
 SENT_PER_PLACE = 2
@@ -105,6 +110,36 @@ class Workers:
 
     def _machine(self, address: str) -> str:
         return self.seen[address]["machine"]
+
+
+@contextmanager
+def connected(address: str, key: Path) -> Iterator[Client]:
+    """Provides a client of a scheduler."""
+    try:
+        client = Client(address, security=security(key), timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise MissingCapability(
+            f"no scheduler answers at {address}: {error}",
+            "start one with `flightpath cluster scheduler`, with the same key",
+        ) from error
+    with client:
+        yield client
+
+
+def await_worker(client: Client, address: str, workers: Workers, plan: Plan) -> None:
+    """Waits for a worker that can measure a plan, for a minute."""
+    deadline = time.monotonic() + _WORKER_S
+    while True:
+        workers.look(client)
+        if workers.usable(plan):
+            return
+        if time.monotonic() > deadline:
+            raise MissingCapability(
+                f"the scheduler at {address} has no worker that can measure",
+                "start some with `flightpath worker`, with this version and commit of Flightpath; each says what "
+                "it cannot measure",
+            )
+        time.sleep(_POLL_S)
 
 
 def turns(plan: Plan) -> list[int | None]:

@@ -12,7 +12,7 @@ from flightpath.completion import parse
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from results.store.store import Store
-from scenarios.reproduction import check, parts, provenance, quoting, writing
+from scenarios.reproduction import check, parts, writing
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
@@ -133,9 +133,9 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     if not evidence:
         raise UsageError(f"{store.name} has no run of the record", "make reproduce")
     if docs:
-        provenance.require_one_commit(record_of(evidence).parts)
+        check.require_one_commit(record_of(evidence).parts)
         files = writing.update(evidence, store, PROJECT / "docs", [part.name for part in PARTS])
-        files += quoting.update(read(writing.COMMITTED))
+        files += writing.update_quotes(read(writing.COMMITTED))
     else:
         files = writing.write(evidence, store, folder, [part.name for part in wanted])
     print(*files, sep="\n")
@@ -146,9 +146,9 @@ def _check(later: Record, wanted: Sequence[Part]) -> int:
     committed = read(writing.COMMITTED)
     difference = check.difference(_of_parts(committed, wanted), _of_parts(later, wanted))
     names = {part.name for part in wanted}
-    old = provenance.stale([part for part in committed.parts if part.name in names])
+    old = check.stale([part for part in committed.parts if part.name in names])
     remarks = [f"the code that measures has changed since the record: {', '.join(old)}"] if old else []
-    if changed := provenance.other_claims(_of_parts(committed, wanted), wanted):
+    if changed := check.other_claims(_of_parts(committed, wanted), wanted):
         again = "make reproduce, then make reproduce-record"
         remarks.append(f"the record has not judged the claims of today: {', '.join(changed)} ({again})")
     for line in [*remarks, *difference.remarks, *difference.failures]:

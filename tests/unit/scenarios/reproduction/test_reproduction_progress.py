@@ -13,7 +13,7 @@ from flightpath.identity import identity
 from flightpath.project import PROJECT
 from results.metrics import metric_kind
 from results.records import ClaimVerdict, RunStatus
-from scenarios.reproduction import measuring_code, provenance, writing
+from scenarios.reproduction import check, measuring_code, writing
 from scenarios.reproduction.__main__ import main
 from scenarios.reproduction.measuring import command, duration, measure, remaining_s
 from scenarios.reproduction.measuring_code import is_same_program
@@ -135,9 +135,9 @@ def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_part
         return [replace(committed.parts[0], name=f"part{number}", commit=of) for number, of in enumerate(commits)]
 
     committed, first = read(writing.COMMITTED), checkout("scenarios/x.py")
-    provenance.require_one_commit(parts(first, first), tmp_path)
+    check.require_one_commit(parts(first, first), tmp_path)
     second = checkout("native/relay/main.c")
-    provenance.require_one_commit(parts(first), tmp_path)
+    check.require_one_commit(parts(first), tmp_path)
     for wrong, said in [
         ((first, f"{first}, modified 12345678"), "part1 was measured by a changed checkout"),
         (("",), "without a commit"),
@@ -145,8 +145,8 @@ def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_part
         ((first, second), "by 2 commits"),
     ]:
         with pytest.raises(UsageError, match=said):
-            provenance.require_one_commit(parts(*wrong), tmp_path)
-    assert provenance.stale(parts(first, second), tmp_path) == ["part0"]
+            check.require_one_commit(parts(*wrong), tmp_path)
+    assert check.stale(parts(first, second), tmp_path) == ["part0"]
 
 
 def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tmp_path):
