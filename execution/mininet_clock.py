@@ -14,7 +14,7 @@ from flightpath.command_line import exit_code_of, sigterm_as_interrupt
 from flightpath.errors import UsageError
 from flightpath.launcher import python_module
 
-_MODULES = {"mn": "topologies.mininet.command", "mn-run": "topologies.mininet.scripts.program"}
+_MODULES = {"mn": "topologies.mininet.runner", "mn-run": "topologies.mininet.scripts.program"}
 _OURS = ("--clock", "--seed")
 _WITH_VALUE = ("--congestion-control",)
 """Options of `mn-run` before the script whose value is the next word."""

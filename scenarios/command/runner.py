@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from execution.attempts import TooSlow
-from execution.execution import Execution, RunRequest, hint_if_slow
+from execution.execution import Execution, RunRequest, TooSlow, hint_if_slow
 from execution.placement import why_real, with_placement
 from experiments import fidelity
 from experiments.claims import check_claims

@@ -30,9 +30,9 @@ from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
 from probes.preflight.history.health import judged, judgement_text
 from probes.preflight.history.past import PastMeasurement, comparable, describe
+from probes.preflight.history.profiles import FILES_AND_FOLDERS, last_repetition
 from probes.preflight.history.recording import load_result
 from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast
-from probes.preflight.history.repetition import FILES_AND_FOLDERS, last_repetition
 from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options, read_fields
 from results.store.location import StoreLocation, store_location
 from results.store.store import Store

@@ -15,10 +15,17 @@ from flightpath.errors import FlightpathError, MissingCapability, UntrustworthyR
 from flightpath.launcher import python_module
 from flightpath.terminal import visible
 from flightpath.units import format_bytes, parse_bytes, parse_span
-from probes.preflight.commands.common import add_far_end_options, open_store, print_line, query_parser, show
-from probes.preflight.history.profiles import Profile, get_profile
+from probes.preflight.commands.common import (
+    add_far_end_options,
+    count,
+    open_store,
+    print_line,
+    query_parser,
+    resolved_target,
+    show,
+)
+from probes.preflight.history.profiles import FILES_AND_FOLDERS, Profile, get_profile
 from probes.preflight.history.recording import default_folder
-from probes.preflight.history.repetition import FILES_AND_FOLDERS
 from probes.preflight.service.measuring import Report, alone, beyond_limit, lines, planned_bytes, tell
 from probes.preflight.service.units import Installation, Schedule, has_systemd, uninstall
 from probes.preflight.spec import TRANSFER, add_options, read_fields
@@ -71,8 +78,10 @@ def parser() -> ArgumentParser:
     files = {name: option for name, option in TRANSFER.items() if name in ("sink", "remote_folder")}
     add_options(made, "measurement (files that a profile does not bring)", files)
     made.add_argument("--remote-file", metavar="FILE", help="of the profile, which does not bring it")
-    made.add_argument("--command", metavar="WORDS", help="of a matrix: what starts preflight at its sites")
-    made.add_argument("--at-once", metavar="N", help="of a matrix: maximum of parallel measurements")
+    made.add_argument(
+        "--command", default="preflight", metavar="WORDS", help="of a matrix: what starts preflight at its sites"
+    )
+    made.add_argument("--at-once", type=count, metavar="N", help="of a matrix: maximum of parallel measurements")
     add_far_end_options(made)
     return made
 
@@ -178,27 +187,15 @@ def _run(options: Namespace) -> int:
 
 
 def _measure(options: Namespace, profile: Profile) -> None:
-    from probes.preflight.commands.measure import measure_and_store  # loads what only a measurement needs
-    from probes.preflight.target import resolve
-
-    spec = profile.keeping(_named(options))
+    spec, location = profile.keeping(_named(options)), store_location(options)
     if profile.sources:
-        _measure_matrix(options, profile)
+        from probes.preflight.commands.matrix import measure_matrix
+
+        how = {"command": options.command, "ssh_config": options.ssh_config, "at_once": options.at_once}
+        with contextlib.redirect_stderr(io.StringIO()):  # cron would mail it
+            measure_matrix((profile.sources, profile.targets), spec, location, profile, **how)
         return
+    from probes.preflight.commands.measure import measure_and_store  # loads what only a measurement needs
+
     options.host, options.profile, options.batch = profile.host, profile.name, True
-    where = {"port": options.port, "user": options.user, "identities": options.identity}
-    resolved = resolve(profile.host, **where, configuration=options.ssh_config)
-    measure_and_store(resolved, spec, store_location(options), options)
-
-
-def _measure_matrix(options: Namespace, profile: Profile) -> None:
-    from probes.preflight.commands import matrix
-
-    texts = {"-F": options.ssh_config, "--command": options.command, "--at-once": options.at_once}
-    texts |= {"--store": options.store, "--remote-folder": options.remote_folder}
-    words = [word for flag, text in texts.items() if text for word in (flag, str(text))]
-    ends = ["--from", ",".join(profile.sources), "--to", ",".join(profile.targets), "--profile", profile.name]
-    direction = ["--download"] if profile.settings.spec.direction == "download" else []
-    request = matrix.parser().parse_args([*ends, *direction, "--results", str(options.results), *words])
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # cron would mail it
-        matrix.run(request)
+    measure_and_store(resolved_target(options), spec, location, options)

@@ -60,7 +60,6 @@ class Recording:
     Args:
         location: location of the store, which is made if there is none.
         environment: environment of this machine (JSON values).
-        command: the argument list that repeats it; this process's by default.
         profile: name under which the measurement's settings are pinned, if any.
 
     Attributes:
@@ -78,7 +77,6 @@ class Recording:
         spec: TransferSpec,
         *,
         environment: Mapping[str, Any] | None = None,
-        command: Sequence[str] | None = None,
         profile: str = "",
     ) -> None:
         from results.store.run_store import RunStore, recover  # slow to load, and a measurement may not be stored
@@ -91,7 +89,6 @@ class Recording:
         self._store = RunStore.open(location)
         recover(StoreLocation.of(location))
         self._target, self._spec, self._environment = target, spec, environment or {}
-        self._command = sys.orig_argv if command is None else command
         self._profile = profile
         self._added: set[int] = set()
         self.run_id = ""
@@ -110,7 +107,7 @@ class Recording:
             **({"profile": self._profile} if self._profile else {}),
         }
         started = datetime.fromisoformat(started_at).astimezone()
-        self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, self._command, started)
+        self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, sys.orig_argv, started)
         if not self._store.has_reserve(self.run_id):
             self.abort(RunStatus.FAILED)
             from results.store.backend import StoreFailed

@@ -9,6 +9,9 @@ import math
 RENO_CONSTANT = math.sqrt(3 / 2)
 """Mathis et al. 1997, table 1: periodic loss, every packet acknowledged; 0.87 with delayed acknowledgements."""
 
+_CUBIC_C, _CUBIC_BETA = 0.4, 0.7
+"""CUBIC's constant in segments per s³, and the factor by which a loss shrinks its window."""
+
 
 def bdp_bytes(rate_bps: float, rtt_s: float) -> float:
     """Returns the bandwidth-delay product: the bytes in flight, and so the window, that keep a path busy."""
@@ -26,7 +29,7 @@ def window_limit_bps(window_bytes: float, rtt_s: float) -> float:
     return window_bytes * 8 / _positive(rtt_s, "round trip time")
 
 
-def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, constant: float = RENO_CONSTANT) -> float:
+def mathis_bps(mss_bytes: float, rtt_s: float, loss: float) -> float:
     """Returns the rate of a Reno connection under loss: MSS/RTT times C/sqrt(p), without timeouts and window limit.
 
     Source: Mathis, Semke, Mahdavi, Ott, *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, 1997.
@@ -34,7 +37,7 @@ def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, constant: float = RE
     Raises:
         ValueError: loss is not in (0, 1], or the round trip time is not positive.
     """
-    return mss_bytes * 8 / _positive(rtt_s, "round trip time") * constant / math.sqrt(_probability(loss))
+    return mss_bytes * 8 / _positive(rtt_s, "round trip time") * RENO_CONSTANT / math.sqrt(_probability(loss))
 
 
 def padhye_bps(
@@ -66,16 +69,14 @@ def padhye_bps(
     return min(window_limit_bps(window_bytes, rtt_s), mss_bytes * 8 / (congested_s + timed_out_s))
 
 
-def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4, decrease: float = 0.7) -> float:
+def cubic_bps(mss_bytes: float, rtt_s: float, loss: float) -> float:
     """Returns the rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno.
-
-    `scale` is CUBIC's constant C, in segments per s³; `decrease` is the factor by which a loss shrinks the window.
 
     Raises:
         ValueError: loss is not in (0, 1], or the round trip time is not positive.
     """
     rtt_s, p = _positive(rtt_s, "round trip time"), _probability(loss)
-    window = (scale * (3 + decrease) / (4 * (1 - decrease))) ** 0.25 * (rtt_s / p) ** 0.75
+    window = (_CUBIC_C * (3 + _CUBIC_BETA) / (4 * (1 - _CUBIC_BETA))) ** 0.25 * (rtt_s / p) ** 0.75
     return max(window * mss_bytes * 8 / rtt_s, mathis_bps(mss_bytes, rtt_s, p))
 
 
