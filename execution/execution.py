@@ -65,8 +65,6 @@ class Attempts:
         """Measures every cell that is not done; yields each with its result, or with the error for which it has none.
 
         Args:
-            done: cells that were measured before.
-            artifacts: the run's folder, for files worth keeping.
             report: gets the progress of the cell that is measured.
 
         Raises:
@@ -144,7 +142,6 @@ class RunRequest:
     """A measurement that a user wants.
 
     Attributes:
-        scenario: the experiment.
         plan: its cells, with the executor and the clock that the user asked for.
         placement: what may be changed if this machine cannot measure that.
     """
@@ -168,10 +165,6 @@ class Execution:
 
         A plan that cannot be measured on its clock is measured on the other one, unless the user asked for a clock: one
         with a congestion control in BPF needs the real clock, and a container without privileges virtual time.
-
-        Args:
-            request: what is to be measured.
-            plan: measure this instead of the plan of the request.
 
         Raises:
             UsageError, MissingCapability: it cannot be measured.
@@ -197,12 +190,7 @@ class Execution:
         return cls(request, executor.prepare(request.scenario, plan, shorten=shorten), executor)
 
     def run(self, main: Callable[[], int], keep: Sequence[Path]) -> int:
-        """Calls a function that consumes `results`, where the executor needs it; returns its exit code.
-
-        Args:
-            main: the function.
-            keep: folders that it uses.
-        """
+        """Calls a function that consumes `results`, where the executor needs it; returns its exit code."""
         return self.executor.run(main, keep)
 
     def results(self, done: Collection[Cell], artifacts: Path, report: Report) -> Generator[Measured]:
@@ -222,11 +210,7 @@ class Execution:
         return attempts.results(done, artifacts, report)
 
     def elsewhere(self, error: TooSlow) -> "Execution":
-        """Returns the execution to start over with, at a smaller scale.
-
-        Raises:
-            UntrustworthyResult: there is none.
-        """
+        """Returns the execution to start over with, at a smaller scale."""
         print(f"this machine is too slow: {error}", file=sys.stderr)
         scenario, where = self.request.scenario, self.request.placement
         fallback = placement.fallback_plan(scenario, self.plan, self.request.plan, where, error.carried)

@@ -24,9 +24,7 @@ class ClockOptions(NamedTuple):
     """What of a command line is about the clock.
 
     Attributes:
-        clock: the clock on which hosts and links run.
         seed: seed of all random numbers in virtual time; None: other ones each time.
-        words: the other words.
     """
 
     clock: Clock
@@ -35,11 +33,7 @@ class ClockOptions(NamedTuple):
 
     @classmethod
     def take(cls, words: Sequence[str], *, before_script: bool = False) -> "ClockOptions":
-        """Takes the options out of a command line, or with `before_script` out of its words before the script's name.
-
-        Raises:
-            UsageError: a value is missing or invalid, or the seed is one of the real clock.
-        """
+        """Takes the options out of a command line, or with `before_script` out of its words before the script's name."""
         given, others, rest = dict.fromkeys(_OURS, ""), [], list(words)
         while rest:
             word = rest.pop(0)

@@ -28,7 +28,6 @@ class Outcome(BaseModel):
     """What a command did with one seed.
 
     Attributes:
-        seed: the seed.
         exit_code: of the command; None: it did not come to its end.
         output: what it printed, first to stdout and then to stderr.
         failure: what went wrong in one line; empty: nothing.
@@ -48,8 +47,6 @@ class SeededCommand(BaseModel):
     """A command for guests that differ in their seed; what it writes in files vanishes.
 
     Attributes:
-        argv: the command.
-        stdin: its standard input.
         time_limit_s: of a run, on this machine's clock.
         memory_mib, standstill_s, jitter_ns, clock_reading_ns: of each guest (`UserModeLinux`).
         twice: run it twice with each seed: then it also fails if both runs differ.
@@ -103,7 +100,6 @@ def search(
     """Runs a command with each seed; shows how far it is, and returns the outcomes in the order of the seeds.
 
     Args:
-        seeds: the seeds.
         submit: begins with a seed, as `here` or a cluster do.
         at_once: how many seeds it is given at once.
         kept: folder in which the output of each failed run is kept, as `seed-N.log`; None: nowhere.
@@ -130,12 +126,7 @@ def search(
 
 @contextmanager
 def here(command: SeededCommand, jobs: int) -> Iterator[Callable[[int], Future[Outcome]]]:
-    """Provides a function that runs a command with a seed on this machine; ends what runs when it is left.
-
-    Args:
-        command: the command.
-        jobs: how many runs at once.
-    """
+    """Provides a function that runs a command with a seed on this machine; ends what runs when it is left."""
     stopped = threading.Event()
 
     def go_on() -> None:
@@ -150,12 +141,7 @@ def here(command: SeededCommand, jobs: int) -> Iterator[Callable[[int], Future[O
 
 
 def summary(outcomes: Sequence[Outcome], again: Callable[[int], str]) -> str:
-    """Returns which seeds failed, grouped by what went wrong, each with the command that repeats it.
-
-    Args:
-        outcomes: of all seeds.
-        again: returns the command for a seed.
-    """
+    """Returns which seeds failed, grouped by what went wrong, each with the command that repeats it."""
     failed = [outcome for outcome in outcomes if outcome.failure]
     virtual_s = sum(outcome.virtual_s for outcome in outcomes)
     lines = [

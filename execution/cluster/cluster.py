@@ -32,12 +32,7 @@ _MAX_KILLED = 10
 
 
 class ClusterExecutor(Executor):
-    """The workers of a Dask scheduler.
-
-    Args:
-        address: of the scheduler, with TLS.
-        key: the file of the cluster's key.
-    """
+    """The workers of a Dask scheduler."""
 
     name = "cluster"
     tries_again = True

@@ -126,7 +126,6 @@ def prove(of: Mapping[str, str], tell: Callable[[str], None]) -> Proof:
 
     Args:
         of: what the proof is of: another machine or commit needs another one.
-        tell: is called with what goes on.
     """
     file = turns.folder() / "proof.json"
     with turns.opened("proof") as lock:

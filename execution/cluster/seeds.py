@@ -31,8 +31,6 @@ class SeedRequest(BaseModel):
     """A request to run a command with a seed.
 
     Attributes:
-        command: the command.
-        seed: the seed.
         folder: in which the command runs, the same on all machines.
     """
 
@@ -45,15 +43,7 @@ def search_on(address: str, key: Path, command: SeededCommand, seeds: range, kep
     """Runs a command with each seed on a cluster; arguments and result are otherwise those of `search`.
 
     Args:
-        address: of the scheduler.
-        key: file of the cluster's key.
         command: the command, whose files and current folder each machine has at the same paths.
-        seeds: the seeds.
-        kept: folder for the output of failed runs; None: nowhere.
-
-    Raises:
-        MissingCapability: there is no scheduler or no worker, or a worker's machine lacks the folder.
-        MeasurementFailed: the cluster failed.
     """
     folder = Path.cwd()
     with connected(address, key) as client:
@@ -91,11 +81,7 @@ def run_on_worker(request: str, expected: Mapping[str, str]) -> Outcome:
 
 
 def run_seed(request: SeedRequest) -> Outcome:
-    """Runs a command with a seed; in a process of its own, since it changes to the command's folder.
-
-    Raises:
-        MissingCapability: this machine has no such folder.
-    """
+    """Runs a command with a seed; in a process of its own, since it changes to the command's folder."""
     try:
         os.chdir(request.folder)
     except OSError as error:

@@ -111,9 +111,6 @@ def submit(
     """Sends requests to workers, together: one by one they would cost the scheduler far more.
 
     Args:
-        client: of the scheduler.
-        function: `task.check` or `task.measure`.
-        requests: one for each call.
         where: the workers that may take them, as Dask understands it.
         topic: of the workers' reports of progress.
     """

@@ -87,11 +87,6 @@ class Workers:
 
         On the real clock the repetitions of a point go round the machines, and the points begin at different ones, so
         that a slow machine does not become a point's fault. Only if these workers are gone may others take it.
-
-        Args:
-            plan: of the cell.
-            turn: the cell's, as `turns` says.
-            tried: machines that it should not go to.
         """
         usable = self.usable(plan)
         machines = sorted({self._machine(address) for address in usable} - set(tried))

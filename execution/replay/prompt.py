@@ -65,11 +65,7 @@ class Prompt(cmd.Cmd):
         self.do_until(when)
 
     def run_all(self, lines: Sequence[str]) -> None:
-        """Runs commands one after the other, until one of them ends the replay.
-
-        Raises:
-            UsageError: a command is invalid, or the cell has ended before it.
-        """
+        """Runs commands one after the other, until one of them ends the replay."""
         for line in lines:
             if self.result is None:
                 if self.onecmd(line) and self.result is None:

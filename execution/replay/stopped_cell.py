@@ -103,12 +103,7 @@ class StoppedCell:
         """Runs a command in a node, or in `ROOT`, of a copy: the cell itself does not notice.
 
         Args:
-            node: name of the node.
-            command: for the shell.
             stdin: file for its standard input, as the guest sees it outside of the cell's namespaces.
-
-        Raises:
-            UsageError: there is no such node.
         """
         nodes = self.nodes()
         if node not in nodes:

@@ -43,9 +43,7 @@ def is_same_program(environment: Mapping[str, Any], scenario: str | None, projec
     Changes of texts, tests and pages, and of what only other experiments or commands use, do not count.
 
     Args:
-        environment: of the run.
         scenario: one of ours by its name; None for an experiment file.
-        project: the checkout.
     """
     ours, commit = identity(project), environment.get("commit")
     if commit == ours.get("commit"):

@@ -60,11 +60,7 @@ def write(evidence: Sequence[Evidence], store: Store, folder: Path, wanted: Sequ
 
 
 def update(evidence: Sequence[Evidence], store: Store, folder: Path, all_parts: Sequence[str]) -> list[Path]:
-    """Replaces the parts that were measured in the record of a folder, and writes its page anew; returns the files.
-
-    Raises:
-        UsageError: the record that is there cannot be read.
-    """
+    """Replaces the parts that were measured in the record of a folder, and writes its page anew; returns the files."""
     record = record_of(evidence, measured_figures(papers(), evidence))
     if (folder / f"{NAME}.json").exists():
         record = merged(read(folder / f"{NAME}.json"), record, all_parts)

@@ -52,11 +52,7 @@ class Recorder:
         self._began_ns = 0
 
     def __enter__(self) -> Self:
-        """Starts the recording; returns when it sees packets.
-
-        Raises:
-            MissingCapability: this user may not open packet sockets, or the program has not been built.
-        """
+        """Starts the recording; returns when it sees packets."""
         ends = [_interface(end) for link in self._links for end in (link.intf1, link.intf2)]
         program = str(native.binary("recorder"))
         self._process = native_program.start(

@@ -109,11 +109,7 @@ class Profile:
         return f"{ends}: {describe(settings)}, iterations {self.settings.spec.iterations}"
 
     def path(self, text: str | None) -> str:
-        """Returns the path that a command line names, or the only one.
-
-        Raises:
-            UsageError: it names another one, or none of several.
-        """
+        """Returns the path that a command line names, or the only one."""
         if text and host_name(text) in self.paths:
             return host_name(text)
         if text or len(self.paths) > 1:
@@ -123,11 +119,7 @@ class Profile:
         return self.paths[0]
 
     def keeping(self, named: Mapping[str, Any]) -> TransferSpec:
-        """Returns the settings with those that a command line names, which may not change what is measured.
-
-        Raises:
-            UsageError: they would, or a file that is a part of what is measured is not named.
-        """
+        """Returns the settings with those that a command line names, which may not change what is measured."""
         pinned = {**asdict(self.settings.spec), **self.settings.left_out}
         changed = [name for name, value in named.items() if name not in NO_INFLUENCE and pinned[name] != value]
         if changed:
@@ -152,11 +144,7 @@ def profiles(store: Store) -> list[Profile]:
 
 
 def find_profile(store: Store, name: str) -> Profile | None:
-    """Returns a profile; None if there is none of this name.
-
-    Raises:
-        UsageError: another version wrote it.
-    """
+    """Returns a profile; None if there is none of this name."""
     records = store.find(RunQuery(SCENARIO_OF_PROFILES, profile=name))
     if not records:
         return None
@@ -166,11 +154,7 @@ def find_profile(store: Store, name: str) -> Profile | None:
 
 
 def get_profile(store: Store, name: str) -> Profile:
-    """Returns a profile.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
+    """Returns a profile."""
     if found := find_profile(store, name):
         return found
     known = [each.name for each in profiles(store)]

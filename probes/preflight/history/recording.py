@@ -58,16 +58,11 @@ class Recording:
     """Stores a measurement while it is made: an iteration survives the end of this process as soon as it was added.
 
     Args:
-        location: location of the store, which is made if there is none.
         environment: environment of this machine (JSON values).
         profile: name under which the measurement's settings are pinned, if any.
 
     Attributes:
         run_id: ID of the run; "" until it begins, at the latest with the first iteration.
-
-    Raises:
-        UsageError: the store cannot be used.
-        StoreFailed: the store cannot be written.
     """
 
     def __init__(
@@ -94,11 +89,7 @@ class Recording:
         self.run_id = ""
 
     def begin(self, started_at: str) -> None:
-        """Begins the run, at a time in ISO 8601, and reserves space for it: nothing that is measured then is lost.
-
-        Raises:
-            StoreFailed: the disk is full.
-        """
+        """Begins the run, at a time in ISO 8601, and reserves space for it: nothing that is measured then is lost."""
         plan = {
             "host": self._target.name,
             "target": str(self._target),

@@ -130,11 +130,7 @@ class Report:
 
 
 def tell(command: str, report: Report) -> None:
-    """Runs the alert command if an alert begins or ends: in the environment and on stdin, what and why.
-
-    Raises:
-        UntrustworthyResult: it failed.
-    """
+    """Runs the alert command if an alert begins or ends: in the environment and on stdin, what and why."""
     if not (changed := report.changed):
         return
     begins = [each for each in changed if each.is_alert]

@@ -128,12 +128,7 @@ class Installation:
         return f"{fields} {words} > /dev/null {_mark(self.name)}"
 
     def install(self, *, cron: bool) -> list[str]:
-        """Installs and starts it, in place of an earlier one; returns the files, or the crontab's line.
-
-        Raises:
-            UsageError: the folder of the units cannot be written.
-            MissingCapability: there is no systemd and no cron, or it refuses.
-        """
+        """Installs and starts it, in place of an earlier one; returns the files, or the crontab's line."""
         if cron:
             _edit_crontab(self.name, self.cron_line())
             return [self.cron_line()]
