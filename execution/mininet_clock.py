@@ -33,7 +33,7 @@ class ClockOptions(NamedTuple):
 
     @classmethod
     def take(cls, words: Sequence[str], *, before_script: bool = False) -> "ClockOptions":
-        """Takes the options out of a command line, or with `before_script` out of its words before the script's name."""
+        """Takes the options out of a command line; with `before_script` only out of what precedes the script."""
         given, others, rest = dict.fromkeys(_OURS, ""), [], list(words)
         while rest:
             word = rest.pop(0)
