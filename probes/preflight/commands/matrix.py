@@ -134,8 +134,8 @@ def measure_matrix(
     sources, targets = ends
     pairs = _pairs(sources, targets)
     measured, begun_s = {}, time.monotonic()
-    how = {"command": command, "ssh_config": ssh_config, "at_once": at_once or len(pairs)}
-    for pair, result in measure_pairs(pairs, spec, **how):
+    how_many = at_once or len(pairs)
+    for pair, result in measure_pairs(pairs, spec, command=command, ssh_config=ssh_config, at_once=how_many):
         measured[pair] = _stored(pair, result, spec, location, profile)
         left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
         left = f", {format_span(left_s)} left" if left_s else ""
