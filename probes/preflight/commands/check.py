@@ -177,7 +177,7 @@ def _measure(options: Namespace, direction: Direction) -> TransferSpec:
 
 
 def _repeated_spec(location: StoreLocation, host: str, direction: Direction, given: Collection[str]) -> TransferSpec:
-    """Returns the specification of the last measurement in a direction, which it announces; without one, the default."""
+    """Returns the specification of the last measurement in a direction, and announces it; or the default."""
     default = TransferSpec(direction=direction, iterations=_ITERATIONS)
     try:
         store = Store.open(location, create=False)
