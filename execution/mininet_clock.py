@@ -21,7 +21,7 @@ _WITH_VALUE = ("--congestion-control",)
 
 
 class ClockOptions(NamedTuple):
-    """What of a command line is about the clock.
+    """The options of a command line that choose the clock, apart from its other words.
 
     Attributes:
         seed: seed of all random numbers in virtual time; None: other ones each time.

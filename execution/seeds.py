@@ -20,12 +20,12 @@ from flightpath.units import counted
 
 _MOST_NAMED = 8
 _LONGEST_LINE = 160
-_TELLING = re.compile(r"not ok|fail|error|panic|assert|timed? ?out|\bbad\b|differ", re.IGNORECASE)
+_FAILURE_WORDS = re.compile(r"not ok|fail|error|panic|assert|timed? ?out|\bbad\b|differ", re.IGNORECASE)
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
 
 
 class Outcome(BaseModel):
-    """What a command did with one seed.
+    """The outcome of a command with one seed.
 
     Attributes:
         exit_code: of the command; None: it did not come to its end.
@@ -90,7 +90,7 @@ class SeededCommand(BaseModel):
             except MeasurementFailed as error:
                 code, failure = None, str(error).partition("\n")[0]
             output = b"".join(_content(guest.shared / name) for name in ("stdout", "stderr"))
-        failure = failure or (f"exit code {code}: {_telling_line(output)}" if code else "")
+        failure = failure or (f"exit code {code}: {_failure_line(output)}" if code else "")
         return Outcome(seed=seed, exit_code=code, output=output, failure=failure, virtual_s=guest.command_s)
 
 
@@ -174,11 +174,11 @@ def _progress(outcomes: Sequence[Outcome], total: int, took_s: float) -> str:
     return f"virtual: {done} of {total} seeds, {failed} failed, {left} left"
 
 
-def _telling_line(output: bytes) -> str:
-    """Returns the last line that speaks of a failure, or the last one at all."""
+def _failure_line(output: bytes) -> str:
+    """Returns the last line that mentions a failure, or else the last line."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line)]
-    return (telling or lines or ["no output"])[-1][:_LONGEST_LINE]
+    matching = [line for line in lines if _FAILURE_WORDS.search(line)]
+    return (matching or lines or ["no output"])[-1][:_LONGEST_LINE]
 
 
 def _first_difference(first: bytes, second: bytes) -> str:

@@ -122,10 +122,10 @@ class _Kept(BaseModel):
 
 
 def prove(of: Mapping[str, str], tell: Callable[[str], None]) -> Proof:
-    """Finds out what this machine can; reads it if that was found out within the last hour.
+    """Examines this machine, or reads the result if another worker did so within the last hour.
 
     Args:
-        of: what the proof is of: another machine or commit needs another one.
+        of: machine and commit that are proven; others need a proof of their own.
     """
     file = turns.folder() / "proof.json"
     with turns.opened("proof") as lock:

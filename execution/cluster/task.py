@@ -40,7 +40,7 @@ class Outcome(BaseModel):
 
     Attributes:
         refused: why it did not try; empty if it did.
-        worker: what `this_machine` says.
+        worker: facts from `this_machine`.
         files: worth keeping, by their paths in the run's folder.
         left_out: paths of files that were too large.
     """

@@ -30,11 +30,11 @@ SENT_PER_PLACE = 2
 
 @dataclass
 class Workers:
-    """The workers that were seen, and those that are there.
+    """The workers that were ever connected, and those that are now.
 
     Attributes:
-        seen: what each has said of its machine, by its address.
-        threads: how many cells each that is there takes at once.
+        seen: facts about the machine of each worker, by the worker's address.
+        threads: number of parallel cells of each connected worker.
         are_near: results can be fetched from them, which spares the scheduler the work.
         unfit: machines that lack something that this run needs.
     """
@@ -46,7 +46,7 @@ class Workers:
     _looked_s: float = -math.inf
 
     def look(self, client: Client) -> None:
-        """Finds out which workers are there, at most once a second, and asks new ones what they are."""
+        """Looks for connected workers, at most once a second, and asks new ones about their machines."""
         if time.monotonic() < self._looked_s + _LOOK_S:
             return
         self.threads, self._looked_s = client.nthreads(), time.monotonic()

@@ -168,7 +168,7 @@ def planned_cell(plan: Plan, cell: Cell) -> PlannedCell:
 
 
 def difference(stored: CellResult, again: CellResult) -> list[str]:
-    """Returns what of two measurements of a cell is not the same, a line each: metrics, and the names of series."""
+    """Returns the differences between two measurements of a cell, a line for each metric and each series."""
     old, new = stored.measurement, again.measurement
     lines = []
     for name in sorted(old.metrics.keys() | new.metrics.keys()):

@@ -17,6 +17,7 @@ from flightpath.terminal import visible
 from flightpath.units import format_bytes, parse_bytes, parse_span
 from probes.preflight.commands.common import (
     add_far_end_options,
+    added_settings,
     count,
     open_store,
     print_line,
@@ -24,11 +25,11 @@ from probes.preflight.commands.common import (
     resolved_target,
     show,
 )
-from probes.preflight.history.profiles import FILES_AND_FOLDERS, Profile, get_profile
+from probes.preflight.history.profiles import Profile, get_profile
 from probes.preflight.history.recording import default_folder
 from probes.preflight.service.measuring import Report, alone, beyond_limit, lines, planned_bytes, tell
 from probes.preflight.service.units import Installation, Schedule, has_systemd, uninstall
-from probes.preflight.spec import TRANSFER, add_options, read_fields
+from probes.preflight.spec import TRANSFER, add_options
 from results.store.location import store_location
 from results.store.store import Store
 
@@ -105,7 +106,7 @@ def run(options: Namespace) -> int:
     every_s, spread_s = parse_span(options.every, "--every"), options.spread and parse_span(options.spread, "--spread")
     schedule = Schedule.parse(every_s, spread_s or None)
     _require_within_limit(profile, schedule, parse_bytes(options.daily_limit, "--daily-limit"))
-    profile.keeping(_named(options))
+    profile.keeping(added_settings(options))
     command = python_module("probes.preflight", "service", "run", profile.name, *_words(options))
     installation = Installation(profile.name, schedule, command, options.run_as or "")
     cron = options.cron or not has_systemd()
@@ -149,14 +150,8 @@ def _words(options: Namespace) -> Iterator[str]:
             yield from (action.option_strings[-1], str(whole))
 
 
-def _named(options: Namespace) -> dict[str, object]:
-    """Returns the settings that a profile does not bring, or that do not change what is measured."""
-    names = (*FILES_AND_FOLDERS, "connect_limit_s", "stall_limit_s")
-    return read_fields({name: getattr(options, name) for name in names})
-
-
 def _run(options: Namespace) -> int:
-    """Measures a profile once, and tells whoever is to be told."""
+    """Measures a profile once, writes the file for Prometheus, and runs the alert command."""
     location = store_location(options)
     store = Store.open(location)
     profile = get_profile(store, options.name)
@@ -187,7 +182,7 @@ def _run(options: Namespace) -> int:
 
 
 def _measure(options: Namespace, profile: Profile) -> None:
-    spec, location = profile.keeping(_named(options)), store_location(options)
+    spec, location = profile.keeping(added_settings(options)), store_location(options)
     if profile.sources:
         from probes.preflight.commands.matrix import measure_matrix
 

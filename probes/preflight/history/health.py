@@ -17,10 +17,10 @@ _SAME_TIME = timedelta(minutes=90)
 
 _DAY = timedelta(days=1)
 _REACH, _SMALL_SAMPLE = 3.0, 7.0
-"""Distance from the median, in spreads, of what is worse: few good measurements are so, and hardly two in a row."""
+"""Distance from the median, in spreads, beyond which a measurement is worse; good ones seldom are."""
 
 _LEARNT = 28
-"""Number of measurements in a row that were worse, after which they are the usual."""
+"""Number of worse measurements in a row after which they count as usual."""
 
 _Rated = tuple[datetime, float]
 """Time and logarithm of a goodput."""
@@ -81,13 +81,13 @@ def conditions(path: str, pasts: Sequence[PastMeasurement]) -> Iterator[Conditio
     morning. Several in a row that were worse do not count among them, until there are `_LEARNT`: then they are what the
     path usually gives. Interrupted measurements say nothing.
     """
-    told = [past for past in pasts if past.goodputs_bps or past.has_ended]
+    judged_ones = [past for past in pasts if past.goodputs_bps or past.has_ended]
     usual, bad, health = list[_Rated](), list[_Rated](), Health.UNKNOWN
-    for past in told:
+    for past in judged_ones:
         before = health
         health, reason, usual_bps = _assess(past, usual)
         yield Condition(path, health, reason, health.is_bad and before.is_bad, past, usual_bps)
-        if not (past.measures_path and past.goodput_bps and past.conditions == told[-1].conditions):
+        if not (past.measures_path and past.goodput_bps and past.conditions == judged_ones[-1].conditions):
             continue
         bad.append((past.at, math.log(past.goodput_bps)))
         if health is not Health.WORSE:

@@ -1,4 +1,4 @@
-"""One measurement of a profile by the system: never two at once, within a day's traffic, and whoever is to be told."""
+"""One measurement of a profile by the system: never two at once, within a day's traffic, and its alerts."""
 
 import fcntl
 import json
@@ -34,7 +34,7 @@ _SEEN = timedelta(days=30)
 
 @contextmanager
 def alone(folder: Path, limit_s: float) -> Iterator[bool]:
-    """Yields whether no other measurement by the system goes on, for which it waits so long."""
+    """Yields whether no other measurement by the system goes on; waits up to a limit for its end."""
     handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + limit_s
@@ -130,17 +130,17 @@ class Report:
 
 
 def tell(command: str, report: Report) -> None:
-    """Runs the alert command if an alert begins or ends: in the environment and on stdin, what and why."""
+    """Runs the alert command if an alert begins or ends; its environment and stdin say what happened and why."""
     if not (changed := report.changed):
         return
     begins = [each for each in changed if each.is_alert]
-    told = max(begins or changed, key=lambda each: list(Health).index(each.health))
+    worst = max(begins or changed, key=lambda each: list(Health).index(each.health))
     named = [f"{each.path}: {each.reason}" for each in (begins or changed)]
     more = [f"and {len(named) - _MANY_PATHS} more"] if len(named) > _MANY_PATHS else []
     variables: Mapping[str, str] = {
         "FLIGHTPATH_PROFILE": report.profile.name,
         "FLIGHTPATH_STATE": "alert" if begins else "recovered",
-        "FLIGHTPATH_VERDICT": told.health,
+        "FLIGHTPATH_VERDICT": worst.health,
         "FLIGHTPATH_REASON": visible("\n".join([*named[:_MANY_PATHS], *more]), keep="\n"),
     }
     try:
@@ -159,7 +159,7 @@ def tell(command: str, report: Report) -> None:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yields what the journal says."""
+    """Yields the lines for the journal, one per path."""
     for each in report.now:
         state = ", alert" if each.is_alert else ""
         yield visible(f"{report.profile.name} {each.path}: {each.health}{state}: {each.reason}")
