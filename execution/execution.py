@@ -143,7 +143,7 @@ class RunRequest:
 
     Attributes:
         plan: its cells, with the executor and the clock that the user asked for.
-        placement: what may be changed if this machine cannot measure that.
+        placement: the user's choices; what they leave open may be changed if this machine cannot measure the plan.
     """
 
     scenario: Scenario

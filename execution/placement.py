@@ -56,7 +56,7 @@ EXECUTORS = {
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """Where a user wants a run measured. None leaves a choice to this machine.
+    """A user's wish for executor, clock and scale of a run. None leaves a choice to this machine.
 
     Attributes:
         scale: factor of all bandwidths and offered loads.
@@ -140,8 +140,8 @@ def fallback_plan(
     """Returns the scaled plan to measure on a machine that is too slow for a plan; None: there is none.
 
     Args:
-        plan: what was tried.
-        requested: what the user asked for, before anything was tried.
+        plan: the plan that was tried.
+        requested: the plan that the user asked for.
         carried: the share of the load that the machine carried.
     """
     if plan.clock is Clock.VIRTUAL or not request.may_change_scale:

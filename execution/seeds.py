@@ -28,10 +28,10 @@ class Outcome(BaseModel):
     """The outcome of a command with one seed.
 
     Attributes:
-        exit_code: of the command; None: it did not come to its end.
-        output: what it printed, first to stdout and then to stderr.
-        failure: what went wrong in one line; empty: nothing.
-        virtual_s: how long it took on the guest's clock.
+        exit_code: exit code of the command; None if it did not end.
+        output: its output, first of stdout and then of stderr.
+        failure: failure in one line; empty if it succeeded.
+        virtual_s: duration on the guest's clock.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
@@ -47,8 +47,8 @@ class SeededCommand(BaseModel):
     """A command for guests that differ in their seed; what it writes in files vanishes.
 
     Attributes:
-        time_limit_s: of a run, on this machine's clock.
-        memory_mib, standstill_s, jitter_ns, clock_reading_ns: of each guest (`UserModeLinux`).
+        time_limit_s: limit of a run, on this machine's clock.
+        memory_mib, standstill_s, jitter_ns, clock_reading_ns: settings of each guest (`UserModeLinux`).
         twice: run it twice with each seed: then it also fails if both runs differ.
     """
 
@@ -100,8 +100,8 @@ def search(
     """Runs a command with each seed; shows how far it is, and returns the outcomes in the order of the seeds.
 
     Args:
-        submit: begins with a seed, as `here` or a cluster do.
-        at_once: how many seeds it is given at once.
+        submit: starts a run, here or on a cluster.
+        at_once: number of parallel runs.
         kept: folder in which the output of each failed run is kept, as `seed-N.log`; None: nowhere.
     """
     began_s, outcomes = time.monotonic(), list[Outcome]()

@@ -92,8 +92,8 @@ class LinkProof(BaseModel):
     """A link of 100 Mb/s and 10 ms, measured on one clock of a machine.
 
     Attributes:
-        why_not: why cells cannot be measured so there; empty if they can.
-        reasons: what is not as it should be.
+        why_not: reason why cells cannot be measured on this clock; empty if they can.
+        reasons: deviations of the link from its specification.
         links: both directions, as they were measured (`LinkCalibration`).
     """
 

@@ -24,14 +24,14 @@ from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability
 
 _PLACE = Plan("", {}, executor=UmlExecutor.name, clock=Clock.VIRTUAL)
-"""Which workers: those that measure cells in virtual time."""
+"""Plan for which workers are chosen: those that measure cells in virtual time."""
 
 
 class SeedRequest(BaseModel):
     """A request to run a command with a seed.
 
     Attributes:
-        folder: in which the command runs, the same on all machines.
+        folder: current folder of the command, the same on all machines.
     """
 
     command: SeededCommand
@@ -43,7 +43,7 @@ def search_on(address: str, key: Path, command: SeededCommand, seeds: range, kep
     """Runs a command with each seed on a cluster; arguments and result are otherwise those of `search`.
 
     Args:
-        command: the command, whose files and current folder each machine has at the same paths.
+        command: its files and its current folder have the same paths on each machine.
     """
     folder = Path.cwd()
     with connected(address, key) as client:

@@ -38,7 +38,7 @@ class SentCell:
         turn: its turn among the machines, as `workers.turns` says.
         tried: machines that have measured it.
         attempts: reasons for which results were unusable, by machine.
-        killed: how often workers ended while they had it.
+        killed: number of workers that ended while they had it.
     """
 
     planned: PlannedCell
@@ -112,7 +112,7 @@ def submit(
 
     Args:
         where: the workers that may take them, as Dask understands it.
-        topic: of the workers' reports of progress.
+        topic: topic of the workers' reports of progress.
     """
     texts = [request.model_dump_json() for request in requests]
     return client.map(function, texts, expected=own_identity(), topic=topic, pure=False, **where)

@@ -39,7 +39,7 @@ class Outcome(BaseModel):
     """The outcome of a request on a worker.
 
     Attributes:
-        refused: why it did not try; empty if it did.
+        refused: reason why it did not try; empty if it did.
         worker: facts from `this_machine`.
         files: worth keeping, by their paths in the run's folder.
         left_out: paths of files that were too large.
@@ -82,7 +82,7 @@ def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, 
     Args:
         request: a `CellRequest` as JSON.
         expected: version and commit of Flightpath that the cell is for.
-        topic: of Dask's events, for the cell's progress.
+        topic: topic of Dask's events for the cell's progress.
     """
     wanted, progress = CellRequest.model_validate_json(request), DaskProgress(topic)
 

@@ -38,7 +38,7 @@ class State(NamedTuple):
     Attributes:
         nodes: for each node, a process in its namespace.
         load_began_ns: time from which events count, in ns since the start of the guest's kernel.
-        changes: what `set` has changed, as link events.
+        changes: changes by `set`, as link events.
     """
 
     nodes: Mapping[str, str]

@@ -47,7 +47,7 @@ class Prompt(cmd.Cmd):
     """Runs commands; see `help`.
 
     Attributes:
-        result: what the cell measured, when it has gone on to its end.
+        result: result of the cell, once it has ended.
     """
 
     def __init__(self, cell: StoppedCell, stored: CellResult) -> None:

@@ -22,9 +22,9 @@ class Imported:
 
     Attributes:
         source: kind of file.
-        kinds: of each node, by its name in the file.
+        kinds: kind of each node, by its name in the file.
         links: each with its ends and what it is, in the order of the interfaces.
-        notes: what is not as in the file, each in a sentence.
+        notes: differences from the file, each in a sentence.
     """
 
     source: str

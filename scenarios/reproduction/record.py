@@ -81,7 +81,7 @@ class MeasuredFigure:
     """The values of a paper's figure beside ours.
 
     Attributes:
-        number: of the figure in its paper.
+        number: number of the figure in its paper.
         rows: the quantity, the paper's value, and the measured one.
     """
 

@@ -32,8 +32,8 @@ class Recorder:
         links: those to record; all by default.
 
     Attributes:
-        found: what was recorded, or the `problem`; in virtual time `slowdown`, how many times as long the machine
-            computed because of it.
+        found: counts of what was recorded, or the `problem`; in virtual time also `slowdown`, the factor by which
+            recording prolonged the computation.
         description: the network, and when the recording began and ended; empty if there was a problem.
     """
 

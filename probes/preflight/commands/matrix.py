@@ -128,7 +128,7 @@ def measure_matrix(
 
     Args:
         ends: where the probe runs, and what it measures the path to.
-        location: of the store; None: nothing is stored.
+        location: location of the store; None: nothing is stored.
         output: the file to draw into, by default one in the store.
     """
     sources, targets = ends

@@ -100,7 +100,7 @@ class Measured:
 
     @property
     def remark(self) -> str:
-        """What somebody should know of it; empty if it is as usual."""
+        """The reason why the path needs attention; empty if it is as usual."""
         if self.is_worse and self.judgement and self.judgement.usual_bps:
             return f"worse than usual ({format_rate(self.judgement.usual_bps)})"
         return self.error or (f"* {self.result.verdict}" if self.result and not self.is_trusted else "")

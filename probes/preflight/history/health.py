@@ -9,14 +9,13 @@ from enum import StrEnum
 
 from flightpath.units import format_rate
 from probes.preflight.history.past import PastMeasurement, comparable
-from probes.preflight.history.regression_check import MINIMUM, NEGLIGIBLE, WINDOW, Judgement, Standing, judge
-from results.statistics.robust import mad_scale
+from probes.preflight.history.regression_check import MINIMUM, WINDOW, Judgement, Standing, judge, unremarkable_distance
 
 _SAME_TIME = timedelta(minutes=90)
 """Largest distance of times of day that count as the same."""
 
 _DAY = timedelta(days=1)
-_REACH, _SMALL_SAMPLE = 3.0, 7.0
+_REACH = 3.0
 """Distance from the median, in spreads, beyond which a measurement is worse; good ones seldom are."""
 
 _LEARNT = 28
@@ -27,7 +26,7 @@ _Rated = tuple[datetime, float]
 
 
 class Health(StrEnum):
-    """What a measurement says of its path, from best to worst; from `worse` on, something is wrong."""
+    """Health of a path by one measurement, from best to worst; from `worse` on, something is wrong."""
 
     HEALTHY = "healthy"
     UNKNOWN = "unknown"
@@ -45,10 +44,10 @@ class Condition:
     """A path after its newest measurement.
 
     Attributes:
-        health, reason: what that measurement says, and the figures behind it.
+        health, reason: its health by that measurement, and the figures behind it.
         is_alert: whether the one before it was bad, too: a single bad one tells nobody.
         newest: None if the path was never measured.
-        usual_bps: what the path usually gives; None if that is unknown.
+        usual_bps: usual goodput of the path; None if that is unknown.
     """
 
     path: str
@@ -109,8 +108,7 @@ def _assess(past: PastMeasurement, usual: Sequence[_Rated]) -> tuple[Health, str
     if len(logs) < MINIMUM:
         return Health.UNKNOWN, f"too few measurements to judge: {len(logs)} of {MINIMUM} comparable ones", None
     middle = statistics.median(logs)
-    reach = max(_REACH * (1 + _SMALL_SAMPLE / len(logs)) * mad_scale(logs), -math.log(1 - NEGLIGIBLE))
-    usual_bps, least_bps = math.exp(middle), math.exp(middle - reach)
+    usual_bps, least_bps = math.exp(middle), math.exp(middle - unremarkable_distance(logs, _REACH))
     when = " at this time of day" if at_this_time else ""
     reason = (
         f"{format_rate(past.goodput_bps)}, {past.goodput_bps / usual_bps - 1:+.0%} against the usual "

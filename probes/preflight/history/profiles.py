@@ -1,4 +1,4 @@
-"""What is measured again: as the last time, or as a profile pins it under a name.
+"""Repetitions of a measurement: as the last time, or as a profile pins it under a name.
 
 A profile is stored as a run without cells, of a scenario of its own: it is shared, exported and imported with the
 measurements. So it may come from somebody else, as any record may, and nothing that a record names as a file or folder
@@ -103,7 +103,7 @@ class Profile:
 
     @property
     def words(self) -> str:
-        """What it measures, in a few words."""
+        """Its ends and settings in a few words."""
         ends = self.host or f"{', '.join(self.sources)} to {', '.join(self.targets)}"
         settings = {**asdict(self.settings.spec), **self.settings.left_out}
         return f"{ends}: {describe(settings)}, iterations {self.settings.spec.iterations}"
