@@ -74,9 +74,7 @@ def with_figures(text: str, record: Record) -> str:
     def quoted(match: re.Match[str]) -> str:
         quantity = " ".join(match["quantity"].split())
         if quantity not in values:
-            raise UsageError(
-                f"the record has no {quantity!r}", did_you_mean(quantity, values, f"{COMMITTED.name} has the others")
-            )
+            raise UsageError(f"the record has no {quantity!r}", did_you_mean(quantity, values, _OTHERS))
         value = values[quantity]
         return f"{match['name']}{_INTERVAL.sub('', value) if match['short'] else value}{match['end']}"
 

@@ -215,5 +215,7 @@ def test_a_value_is_replaced_with_or_without_its_interval():
     without = "b <!--=~part, Figure 1: rate, low-->{}<!--=--> c"
     text = with_figures(f"{with_interval.format('old')} {without.format('old' + chr(10))}", RECORD)
     assert text == f"{with_interval.format('5 Gbit/s (4 to 6)')} {without.format('5 Gbit/s')}"
-    with pytest.raises(UsageError, match="the record has no 'part, Figure 1: rates'"):
+    with pytest.raises(UsageError, match="the record has no 'part, Figure 1: rates'") as refusal:
         with_figures("<!--=part, Figure 1: rates-->1<!--=-->", RECORD)
+    hint = "did you mean 'part, Figure 1: rate, low'? docs/reproduction.json has all names"
+    assert refusal.value.hint == hint, "the record has some 200 names"
