@@ -1,6 +1,5 @@
 """One measurement of a profile by the system: never two at once, within a day's traffic, and its alerts."""
 
-import fcntl
 import json
 import os
 import subprocess
@@ -19,6 +18,7 @@ from probes.preflight.history.health import Condition, Health, conditions
 from probes.preflight.history.profiles import Profile, load_profile
 from probes.preflight.history.recording import SCENARIO
 from results.store.query import RunQuery
+from results.store.run_lock import RunLock
 from results.store.store import Store
 
 _LOCK = ".preflight-service"
@@ -35,24 +35,14 @@ _SEEN = timedelta(days=30)
 @contextmanager
 def alone(folder: Path, limit_s: float) -> Iterator[bool]:
     """Yields whether no other measurement by the system goes on; waits up to a limit for its end."""
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + limit_s
+    while (lock := RunLock.take(folder, _LOCK)) is None and time.monotonic() < deadline:
+        time.sleep(1)
     try:
-        deadline = time.monotonic() + limit_s
-        while not (free := _locked(handle)) and time.monotonic() < deadline:
-            time.sleep(1)
-        yield free
+        yield lock is not None
     finally:
-        os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks
-    return True
+        if lock is not None:
+            lock.release()
 
 
 def planned_bytes(profile: Profile) -> int | None:
