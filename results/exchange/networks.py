@@ -1,6 +1,5 @@
 """Networks of `flightpath mn` that run now, as they report themselves in the store's folder."""
 
-import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from pydantic import ValidationError
 
 from results.exchange.progress import Checked, LinkLoad
 from results.records import Series
+from results.store.run_lock import RunLock
 
 FOLDER = ".networks"
 """Folder in that of the store; `topologies.mininet.live` writes into it."""
@@ -34,16 +34,7 @@ def _readable(folder: Path) -> Iterator[LiveNetwork]:
     for lock in sorted(folder.glob("*.lock")):
         report = lock.with_suffix(".json")
         try:
-            if _is_locked(lock) and report.stat().st_size <= _MAX_BYTES:
+            if RunLock.is_held(folder, lock.name) and report.stat().st_size <= _MAX_BYTES:
                 yield LiveNetwork.model_validate_json(report.read_bytes())
         except (OSError, ValidationError):  # it has just ended, or not yet begun
             continue
-
-
-def _is_locked(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        return False

@@ -41,10 +41,10 @@ class RunLock:
         return cls(handle)
 
     @staticmethod
-    def is_held(folder: Path) -> bool:
+    def is_held(folder: Path, name: str = LOCK_NAME) -> bool:
         """Returns whether a process of this machine holds the lock; False if this user may not read it."""
         try:
-            handle = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return False
         try:
