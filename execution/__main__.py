@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from execution.uml import kernel
 from flightpath.command_line import run_command, sigterm_as_interrupt
@@ -29,8 +28,6 @@ except in the folder of --results. Standard input is read to its end first.
 _ESTIMATED_FROM = 0.12
 """Fraction of a build from which its duration is estimated: by then it compiles."""
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machines") -> int:
     """Runs a command and returns its exit code."""
@@ -42,13 +39,6 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machine
         return virtual.main(words[1:])
     parser = argparse.ArgumentParser(prog=prog, description="Kernels on which experiments run.")
     commands = parser.add_subparsers(metavar="COMMAND")
-    _add_uml_kernel(commands)
-    _add_vm_kernel(commands)
-    _add_vm(commands)
-    return run_command(parser, words)
-
-
-def _add_uml_kernel(commands: _Commands) -> None:
     build = commands.add_parser(
         "uml-kernel",
         aliases=["lab-kernel"],  # its name in version 0.1.0
@@ -59,25 +49,15 @@ def _add_uml_kernel(commands: _Commands) -> None:
     build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
     build.add_argument("--jobs", type=int, metavar="N", help="compilers at once (by default one per processor)")
     build.set_defaults(run_command=_build)
-
-
-def _add_vm_kernel(commands: _Commands) -> None:
     fetch = commands.add_parser("vm-kernel", help="unpack the distribution's kernel for VMs", description=_VM_KERNEL)
     fetch.set_defaults(run_command=_fetch)
-
-
-def _add_vm(commands: _Commands) -> None:
     vm = commands.add_parser("vm", help="run a command in a VM with a stock kernel", description=_VM)
     vm.add_argument("--kernel", metavar="VERSION", help="as `uname -r` prints it (default: the newest unpacked)")
     vm.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="(default 600)")
-    _add_command(vm)
+    vm.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
+    vm.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     vm.set_defaults(run_command=_run_in_vm)
-
-
-def _add_command(parser: argparse.ArgumentParser) -> None:
-    """Adds what is run, and where its files stay."""
-    parser.add_argument("--results", type=Path, metavar="DIR", help="a folder in which the command's files are kept")
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
+    return run_command(parser, words)
 
 
 def _build(options: argparse.Namespace) -> None:
@@ -104,16 +84,12 @@ def _run_in_vm(options: argparse.Namespace) -> int:
     from execution.vm import kernels
     from execution.vm.virtual_machine import VirtualMachine
 
-    _begin(options)
-    machine = VirtualMachine(kernels.find(options.kernel), results=options.results)
-    print(f"in a VM with Linux {machine.kernel.version}: {' '.join(options.command)}", file=sys.stderr)
-    return machine.run(options.command, time_limit_s=options.time_limit)
-
-
-def _begin(options: argparse.Namespace) -> None:
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
     sigterm_as_interrupt()
+    machine = VirtualMachine(kernels.find(options.kernel), results=options.results)
+    print(f"in a VM with Linux {machine.kernel.version}: {' '.join(options.command)}", file=sys.stderr)
+    return machine.run(options.command, time_limit_s=options.time_limit)
 
 
 if __name__ == "__main__":

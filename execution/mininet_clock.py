@@ -14,19 +14,17 @@ from flightpath.command_line import exit_code_of, sigterm_as_interrupt
 from flightpath.errors import UsageError
 from flightpath.launcher import python_module
 
-_MODULES = {"mn": "topologies.mininet.command", "mn-run": "topologies.mininet.scripts.program"}
+_MODULES = {"mn": "topologies.mininet.runner", "mn-run": "topologies.mininet.scripts.program"}
 _OURS = ("--clock", "--seed")
 _WITH_VALUE = ("--congestion-control",)
 """Options of `mn-run` before the script whose value is the next word."""
 
 
 class ClockOptions(NamedTuple):
-    """What of a command line is about the clock.
+    """The options of a command line that choose the clock, apart from its other words.
 
     Attributes:
-        clock: the clock on which hosts and links run.
         seed: seed of all random numbers in virtual time; None: other ones each time.
-        words: the other words.
     """
 
     clock: Clock
@@ -35,11 +33,7 @@ class ClockOptions(NamedTuple):
 
     @classmethod
     def take(cls, words: Sequence[str], *, before_script: bool = False) -> "ClockOptions":
-        """Takes the options out of a command line, or with `before_script` out of its words before the script's name.
-
-        Raises:
-            UsageError: a value is missing or invalid, or the seed is one of the real clock.
-        """
+        """Takes the options out of a command line; with `before_script` only out of what precedes the script."""
         given, others, rest = dict.fromkeys(_OURS, ""), [], list(words)
         while rest:
             word = rest.pop(0)

@@ -32,7 +32,6 @@ class ExecutorKind(NamedTuple):
     Attributes:
         make: makes the executor of a plan; raises MissingCapability if this machine has none.
         clocks: the clocks that it has, the default first.
-        summary: for `--help`.
     """
 
     make: Callable[[Plan, "PlacementRequest"], Executor]
@@ -57,16 +56,12 @@ EXECUTORS = {
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """Where a user wants a run measured. None leaves a choice to this machine.
+    """A user's wish for executor, clock and scale of a run. None leaves a choice to this machine.
 
     Attributes:
-        executor: name of one of `EXECUTORS`.
-        clock: of the measurement.
         scale: factor of all bandwidths and offered loads.
-        jobs: cells at once.
         repeat: repetitions that the user asked for.
         cluster: address of a Dask scheduler, or the file that has it; empty without a cluster.
-        key: file of the cluster's key.
         is_resumed: the plan is a stored one, and stays as it is.
     """
 
@@ -100,11 +95,7 @@ class PlacementRequest:
 
 
 def with_placement(scenario: Scenario, plan: Plan, request: PlacementRequest) -> Plan:
-    """Returns the plan with the executor, the clock and the scale of a request.
-
-    Raises:
-        UsageError: they contradict each other, or the experiment cannot be scaled.
-    """
+    """Returns the plan with the executor, the clock and the scale of a request."""
     executor = request.executor or (UML if _clock(scenario, request) is Clock.VIRTUAL else HERE)
     clocks = EXECUTORS[executor].clocks
     clock = request.clock or clocks[0]
@@ -149,10 +140,8 @@ def fallback_plan(
     """Returns the scaled plan to measure on a machine that is too slow for a plan; None: there is none.
 
     Args:
-        scenario: the experiment.
-        plan: what was tried.
-        requested: what the user asked for, before anything was tried.
-        request: the user's placement.
+        plan: the plan that was tried.
+        requested: the plan that the user asked for.
         carried: the share of the load that the machine carried.
     """
     if plan.clock is Clock.VIRTUAL or not request.may_change_scale:
@@ -176,12 +165,7 @@ def has_uml_kernel() -> bool:
 
 
 def executor_of(plan: Plan, request: PlacementRequest) -> Executor:
-    """Returns the executor of a plan.
-
-    Raises:
-        UsageError: several cells at once are requested where they would disturb each other.
-        MissingCapability: there is no virtual-time kernel, or no Dask.
-    """
+    """Returns the executor of a plan."""
     _check_jobs(plan, request)
     if request.cluster:
         return _cluster(plan, request)

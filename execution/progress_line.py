@@ -19,7 +19,6 @@ class ProgressLine:
     How long each missing cell takes is estimated; what is left is corrected by how long the finished cells took.
 
     Args:
-        title: of the run.
         estimates_s: for each missing cell, by its label.
         already_done: cells of the run that were measured before.
     """

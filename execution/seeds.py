@@ -20,19 +20,18 @@ from flightpath.units import counted
 
 _MOST_NAMED = 8
 _LONGEST_LINE = 160
-_TELLING = re.compile(r"not ok|fail|error|panic|assert|timed? ?out|\bbad\b|differ", re.IGNORECASE)
+_FAILURE_WORDS = re.compile(r"not ok|fail|error|panic|assert|timed? ?out|\bbad\b|differ", re.IGNORECASE)
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
 
 
 class Outcome(BaseModel):
-    """What a command did with one seed.
+    """The outcome of a command with one seed.
 
     Attributes:
-        seed: the seed.
-        exit_code: of the command; None: it did not come to its end.
-        output: what it printed, first to stdout and then to stderr.
-        failure: what went wrong in one line; empty: nothing.
-        virtual_s: how long it took on the guest's clock.
+        exit_code: exit code of the command; None if it did not end.
+        output: its output, first of stdout and then of stderr.
+        failure: failure in one line; empty if it succeeded.
+        virtual_s: duration on the guest's clock.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
@@ -48,10 +47,8 @@ class SeededCommand(BaseModel):
     """A command for guests that differ in their seed; what it writes in files vanishes.
 
     Attributes:
-        argv: the command.
-        stdin: its standard input.
-        time_limit_s: of a run, on this machine's clock.
-        memory_mib, standstill_s, jitter_ns, clock_reading_ns: of each guest (`UserModeLinux`).
+        time_limit_s: limit of a run, on this machine's clock.
+        memory_mib, standstill_s, jitter_ns, clock_reading_ns: settings of each guest (`UserModeLinux`).
         twice: run it twice with each seed: then it also fails if both runs differ.
     """
 
@@ -93,7 +90,7 @@ class SeededCommand(BaseModel):
             except MeasurementFailed as error:
                 code, failure = None, str(error).partition("\n")[0]
             output = b"".join(_content(guest.shared / name) for name in ("stdout", "stderr"))
-        failure = failure or (f"exit code {code}: {_telling_line(output)}" if code else "")
+        failure = failure or (f"exit code {code}: {_failure_line(output)}" if code else "")
         return Outcome(seed=seed, exit_code=code, output=output, failure=failure, virtual_s=guest.command_s)
 
 
@@ -103,9 +100,8 @@ def search(
     """Runs a command with each seed; shows how far it is, and returns the outcomes in the order of the seeds.
 
     Args:
-        seeds: the seeds.
-        submit: begins with a seed, as `here` or a cluster do.
-        at_once: how many seeds it is given at once.
+        submit: starts a run, here or on a cluster.
+        at_once: number of parallel runs.
         kept: folder in which the output of each failed run is kept, as `seed-N.log`; None: nowhere.
     """
     began_s, outcomes = time.monotonic(), list[Outcome]()
@@ -130,12 +126,7 @@ def search(
 
 @contextmanager
 def here(command: SeededCommand, jobs: int) -> Iterator[Callable[[int], Future[Outcome]]]:
-    """Provides a function that runs a command with a seed on this machine; ends what runs when it is left.
-
-    Args:
-        command: the command.
-        jobs: how many runs at once.
-    """
+    """Provides a function that runs a command with a seed on this machine; ends what runs when it is left."""
     stopped = threading.Event()
 
     def go_on() -> None:
@@ -150,12 +141,7 @@ def here(command: SeededCommand, jobs: int) -> Iterator[Callable[[int], Future[O
 
 
 def summary(outcomes: Sequence[Outcome], again: Callable[[int], str]) -> str:
-    """Returns which seeds failed, grouped by what went wrong, each with the command that repeats it.
-
-    Args:
-        outcomes: of all seeds.
-        again: returns the command for a seed.
-    """
+    """Returns which seeds failed, grouped by what went wrong, each with the command that repeats it."""
     failed = [outcome for outcome in outcomes if outcome.failure]
     virtual_s = sum(outcome.virtual_s for outcome in outcomes)
     lines = [
@@ -188,11 +174,11 @@ def _progress(outcomes: Sequence[Outcome], total: int, took_s: float) -> str:
     return f"virtual: {done} of {total} seeds, {failed} failed, {left} left"
 
 
-def _telling_line(output: bytes) -> str:
-    """Returns the last line that speaks of a failure, or the last one at all."""
+def _failure_line(output: bytes) -> str:
+    """Returns the last line that mentions a failure, or else the last line."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line)]
-    return (telling or lines or ["no output"])[-1][:_LONGEST_LINE]
+    matching = [line for line in lines if _FAILURE_WORDS.search(line)]
+    return (matching or lines or ["no output"])[-1][:_LONGEST_LINE]
 
 
 def _first_difference(first: bytes, second: bytes) -> str:

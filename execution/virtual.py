@@ -53,30 +53,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
     parser = argparse.ArgumentParser(
         prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--seed", type=int, default=1, metavar="N", help="of all random numbers (default 1)")
-    which.add_argument("--seeds", metavar="A-B", help="run once with each, and tell which fail")
-    parser.add_argument("--jobs", type=int, metavar="N", help="seeds at once (default: one per processor)")
-    parser.add_argument(
-        "--cluster",
-        metavar="ADDRESS",
-        help="run the seeds on a cluster, whose scheduler this is (flightpath cluster --help); "
-        "the command's files lie at the same paths on each of its machines",
-    )
-    parser.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
-    parser.add_argument("--same", action="store_true", help="run twice with each seed, and tell what differs first")
-    parser.add_argument(
-        "--jitter",
-        default=_NONE,
-        metavar="TIME",
-        help="each system call takes up to so long, from the seed, as 50us",
-    )
-    parser.add_argument(
-        "--clock-reading",
-        default=_NONE,
-        metavar="TIME",
-        help="reading the clock takes so long, as 1us (by default some ns)",
-    )
+    _add_seed_options(parser.add_argument_group("seeds"))
+    _add_guest_options(parser.add_argument_group("time, and the guest"))
     parser.add_argument("--discard", action="store_true", help="keep nothing that it writes in the current folder")
     parser.add_argument(
         "--results",
@@ -84,38 +62,70 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
         metavar="DIR",
         help="a folder in which the command's files are kept; with --seeds the output of each failed run",
     )
-    parser.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
-    parser.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
-    parser.add_argument(
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
+    parser.set_defaults(run_command=_run)
+    return run_command(parser, arguments)
+
+
+def _add_seed_options(group: argparse._ArgumentGroup) -> None:
+    which = group.add_mutually_exclusive_group()
+    which.add_argument("--seed", type=int, default=1, metavar="N", help="of all random numbers (default 1)")
+    which.add_argument("--seeds", metavar="A-B", help="run once with each, and tell which fail")
+    group.add_argument("--jobs", type=int, metavar="N", help="seeds at once (default: one per processor)")
+    group.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="run the seeds on a cluster, whose scheduler this is (flightpath cluster --help); "
+        "the command's files lie at the same paths on each of its machines",
+    )
+    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
+    group.add_argument("--same", action="store_true", help="run twice with each seed, and tell what differs first")
+
+
+def _add_guest_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.VIRTUAL, help="(default virtual)")
+    group.add_argument(
+        "--jitter",
+        default=_NONE,
+        metavar="TIME",
+        help="each system call takes up to so long, from the seed, as 50us",
+    )
+    group.add_argument(
+        "--clock-reading",
+        default=_NONE,
+        metavar="TIME",
+        help="reading the clock takes so long, as 1us (by default some ns)",
+    )
+    group.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
+    group.add_argument(
         "--time-limit",
         type=float,
         metavar="SECONDS",
         help=f"on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--interactive",
         action="store_true",
         help="give the command this terminal, and let virtual time pass no faster than real time",
     )
-    parser.add_argument(
+    group.add_argument(
         "--standstill-limit",
         type=float,
         default=STANDSTILL_S,
         metavar="SECONDS",
         help="of processor time, for which a program may compute while virtual time stands still (default %(default)g)",
     )
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
-    parser.set_defaults(run_command=_run)
-    return run_command(parser, arguments)
 
 
 def _run(options: argparse.Namespace) -> int:
     check_jobs(options.jobs)
     several = options.seeds is not None or options.same
-    jitter_ns, clock_reading_ns = (
-        _nanoseconds(text, option)
-        for text, option in ((options.jitter, "--jitter"), (options.clock_reading, "--clock-reading"))
-    )
+    of_guest = {
+        "memory_mib": options.memory,
+        "standstill_s": options.standstill_limit,
+        "jitter_ns": _nanoseconds(options.jitter, "--jitter"),
+        "clock_reading_ns": _nanoseconds(options.clock_reading, "--clock-reading"),
+    }
     _refuse_combinations(options, several)
     sigterm_as_interrupt()
     if options.results:
@@ -124,27 +134,21 @@ def _run(options: argparse.Namespace) -> int:
     limit_s = limit_s if options.time_limit is None else options.time_limit
     if several:
         command = seeds.SeededCommand(
-            argv=options.command,
-            stdin=_standard_input(),
-            time_limit_s=limit_s,
-            memory_mib=options.memory,
-            standstill_s=options.standstill_limit,
-            jitter_ns=jitter_ns,
-            clock_reading_ns=clock_reading_ns,
-            twice=options.same,
+            argv=options.command, stdin=_standard_input(), time_limit_s=limit_s, twice=options.same, **of_guest
         )
         return _run_several(command, options)
     machine = UserModeLinux(
         kernel.find(),
         options.clock,
-        options.memory,
         writable=options.results,
         keeps_folder=not options.discard and keeps_current_folder("--results names a folder"),
-        standstill_s=options.standstill_limit,
         seed=options.seed,
-        jitter_ns=jitter_ns,
-        clock_reading_ns=clock_reading_ns,
+        **of_guest,
     )
+    return _run_once(machine, limit_s, options)
+
+
+def _run_once(machine: UserModeLinux, limit_s: float, options: argparse.Namespace) -> int:
     kind = TerminalGuest if options.interactive else UmlGuest
     began_s, guest = time.monotonic(), kind(machine, options.command)
     code = guest.run(limit_s)

@@ -23,7 +23,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 # mn executes this file without setting __file__.
 sys.path.insert(0, str(Path(sys._getframe().f_code.co_filename).resolve().parents[1]))
 
-from topologies.mininet.command import main  # noqa: E402
+from topologies.mininet.runner import main  # noqa: E402
 
 if __name__ == "__main__" or _IS_IN_MN:
     sys.exit(main(sys.argv[1:]))

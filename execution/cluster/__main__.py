@@ -5,13 +5,18 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from http import HTTPStatus
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from execution.cluster.key import DEFAULT_KEY, make_key, require_dask, scheduler_address, security
-from flightpath.command_line import check_jobs, exit_code_of
-from flightpath.completion import parse
+from flightpath.command_line import check_jobs, run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+
+if TYPE_CHECKING:
+    from tornado.httputil import HTTPServerRequest
 
 _EPILOG = """\
 examples:
@@ -29,11 +34,12 @@ measured on both clocks. A cell of the real clock has this machine alone; in vir
 _PAGES, _WORKERS_PAGES = "127.0.0.1:8787", "127.0.0.1:0"
 """Dask serves pages without TLS and without asking who one is: on loopback only; another port if that one is taken."""
 
+_LOOPBACK = ("127.0.0.1", "localhost")
+
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath cluster") -> int:
     """Runs one command; returns the exit code."""
-    options = parse(_parser(prog), arguments)
-    return exit_code_of(lambda: _run(options))
+    return run_command(_parser(prog), arguments)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -67,28 +73,27 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _run(options: argparse.Namespace) -> int:
+def _require() -> None:
     require_mininet()
     require_dask()
-    return options.run_command(options)
 
 
 def _make_key(options: argparse.Namespace) -> int:
+    _require()
     make_key(options.key.expanduser())
     print(f"{options.key}: copy it to each machine of the cluster; whoever has it can run programs on all of them")
     return 0
 
 
 def _scheduler(options: argparse.Namespace) -> int:
+    _require()
     from distributed import Scheduler
-
-    from execution.cluster.pages import restrict_to_loopback
 
     async def serve() -> None:
         where = {"host": options.host or None, "port": options.port, "protocol": "tls", "dashboard_address": _PAGES}
         file = str(options.file) if options.file else None
         async with Scheduler(security=security(options.key), scheduler_file=file, **where) as scheduler:
-            restrict_to_loopback(scheduler)
+            _restrict_to_loopback(scheduler)
             print(scheduler.address, flush=True)
             await scheduler.finished()
 
@@ -96,10 +101,10 @@ def _scheduler(options: argparse.Namespace) -> int:
 
 
 def _worker(options: argparse.Namespace) -> int:
+    _require()
     from distributed import Worker
 
-    from execution.cluster.about import this_machine
-    from execution.cluster.pages import restrict_to_loopback
+    from execution.cluster.machine import this_machine
 
     scheduler_address(options.scheduler)
     check_jobs(options.jobs)
@@ -116,13 +121,33 @@ def _worker(options: argparse.Namespace) -> int:
         while True:
             with contextlib.suppress(OSError, TimeoutError, RuntimeError):  # there is no scheduler yet
                 async with Worker(scheduler_address(options.scheduler), security=keys, protocol="tls", **how) as worker:
-                    restrict_to_loopback(worker)
+                    _restrict_to_loopback(worker)
                     print(f"measures for {options.scheduler}: up to {jobs} cells at once", flush=True)
                     await worker.finished()
             print(f"waiting for the scheduler {options.scheduler}", flush=True)
             await asyncio.sleep(_RETRY_S)
 
     return _until_interrupted(serve)
+
+
+def _restrict_to_loopback(node: Any) -> None:
+    """Lets Dask's own pages of a scheduler or worker answer only requests that name loopback as host and origin.
+
+    Otherwise a page on the web could read them in a user's browser: by a name of its own that it lets resolve to
+    127.0.0.1 (DNS rebinding), or over a WebSocket.
+    """
+    from tornado.web import ErrorHandler
+
+    application = node.http_application
+    find_handler = application.find_handler
+
+    def find_allowed_handler(request: "HTTPServerRequest", **arguments: Any) -> Any:
+        origin = request.headers.get("Origin")
+        if request.host_name in _LOOPBACK and (origin is None or urlsplit(origin).hostname in _LOOPBACK):
+            return find_handler(request, **arguments)
+        return application.get_handler_delegate(request, ErrorHandler, {"status_code": HTTPStatus.FORBIDDEN})
+
+    application.find_handler = find_allowed_handler
 
 
 def _until_interrupted(serve: Callable[[], Coroutine[None, None, None]]) -> int:

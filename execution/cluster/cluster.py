@@ -11,10 +11,9 @@ from typing import Any
 from distributed import Client, KilledWorker
 
 from execution.cluster import task
-from execution.cluster.connection import await_worker, connected
 from execution.cluster.sending import Sent, SentCell, keep, outcome_of, submit
 from execution.cluster.task import Outcome
-from execution.cluster.workers import SENT_PER_PLACE, Workers, turns
+from execution.cluster.workers import SENT_PER_PLACE, Workers, await_worker, connected, turns
 from execution.executor import Executor, Measured, PlannedCell, RunContext
 from execution.guest_executors import plan_check
 from execution.guest_side import check_plan, measure_cell
@@ -23,6 +22,7 @@ from experiments.scenario import Scenario
 from flightpath.calls import Returns
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
+from flightpath.units import counted
 from results.records import CellResult, Verdict
 
 MAX_MACHINES = 3
@@ -32,12 +32,7 @@ _MAX_KILLED = 10
 
 
 class ClusterExecutor(Executor):
-    """The workers of a Dask scheduler.
-
-    Args:
-        address: of the scheduler, with TLS.
-        key: the file of the cluster's key.
-    """
+    """The workers of a Dask scheduler."""
 
     name = "cluster"
     tries_again = True
@@ -140,7 +135,7 @@ class ClusterExecutor(Executor):
         usable, machines = self.workers.usable(plan), self.workers.machines()
         self._page = f"http://127.0.0.1:{client.scheduler_info(n_workers=0)['services'].get('dashboard')}/status"
         print(
-            f"{_counted(len(usable), 'worker')} on {_counted(len(machines), 'machine')}; "
+            f"{counted(len(usable), 'worker')} on {counted(len(machines), 'machine')}; "
             f"Dask's page, on the scheduler's machine: {self._page}",
             file=sys.stderr,
         )
@@ -157,7 +152,3 @@ class ClusterExecutor(Executor):
             raise gone from error
         if client.status != "running":
             raise gone
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

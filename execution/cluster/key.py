@@ -19,11 +19,7 @@ _ROLES = ("client", "scheduler", "worker")
 
 
 def require_dask() -> None:
-    """Checks for Dask distributed, which nothing else needs, and makes it say only what is critical.
-
-    Raises:
-        MissingCapability: it is not installed.
-    """
+    """Checks for Dask distributed, which nothing else needs, and makes it say only what is critical."""
     if find_spec("distributed") is None:
         raise MissingCapability("Dask distributed is not installed", "make setup, or pip install 'flightpath[cluster]'")
     import_module("distributed")  # which sets levels of its own
@@ -32,11 +28,7 @@ def require_dask() -> None:
 
 
 def make_key(file: Path) -> None:
-    """Makes a key and its certificate (RSA, valid for a year), which only this user may read.
-
-    Raises:
-        UsageError: the file exists, or cannot be written.
-    """
+    """Makes a key and its certificate (RSA, valid for a year), which only this user may read."""
     from distributed import Security
 
     made = Security.temporary()
@@ -52,11 +44,7 @@ def make_key(file: Path) -> None:
 
 
 def security(file: Path) -> "Security":
-    """Returns Dask's settings that encrypt all connections, and refuse those without this key.
-
-    Raises:
-        UsageError: there is no such key, or others may read it.
-    """
+    """Returns Dask's settings that encrypt all connections, and refuse those without this key."""
     from distributed import Security
 
     file = file.expanduser()
@@ -69,11 +57,7 @@ def security(file: Path) -> "Security":
 
 
 def scheduler_address(text: str) -> str:
-    """Returns the address of a scheduler: as it was given, or from the file that the scheduler has written.
-
-    Raises:
-        UsageError: it is not one with TLS, or there is no such file.
-    """
+    """Returns the address of a scheduler: as it was given, or from the file that the scheduler has written."""
     address = text
     if "://" not in text:
         try:

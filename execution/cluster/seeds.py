@@ -11,10 +11,9 @@ from distributed import KilledWorker
 from pydantic import BaseModel
 
 from execution.cluster import turns
-from execution.cluster.about import difference, own_identity, this_machine
-from execution.cluster.connection import await_worker, connected
+from execution.cluster.machine import difference, own_identity, this_machine
 from execution.cluster.task import DaskProgress
-from execution.cluster.workers import SENT_PER_PLACE, Workers
+from execution.cluster.workers import SENT_PER_PLACE, Workers, await_worker, connected
 from execution.guest_executors import UmlExecutor
 from execution.guests.calling import called
 from execution.guests.guest import POLL_S
@@ -25,16 +24,14 @@ from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability
 
 _PLACE = Plan("", {}, executor=UmlExecutor.name, clock=Clock.VIRTUAL)
-"""Which workers: those that measure cells in virtual time."""
+"""Plan for which workers are chosen: those that measure cells in virtual time."""
 
 
 class SeedRequest(BaseModel):
     """A request to run a command with a seed.
 
     Attributes:
-        command: the command.
-        seed: the seed.
-        folder: in which the command runs, the same on all machines.
+        folder: current folder of the command, the same on all machines.
     """
 
     command: SeededCommand
@@ -46,15 +43,7 @@ def search_on(address: str, key: Path, command: SeededCommand, seeds: range, kep
     """Runs a command with each seed on a cluster; arguments and result are otherwise those of `search`.
 
     Args:
-        address: of the scheduler.
-        key: file of the cluster's key.
-        command: the command, whose files and current folder each machine has at the same paths.
-        seeds: the seeds.
-        kept: folder for the output of failed runs; None: nowhere.
-
-    Raises:
-        MissingCapability: there is no scheduler or no worker, or a worker's machine lacks the folder.
-        MeasurementFailed: the cluster failed.
+        command: its files and its current folder have the same paths on each machine.
     """
     folder = Path.cwd()
     with connected(address, key) as client:
@@ -92,11 +81,7 @@ def run_on_worker(request: str, expected: Mapping[str, str]) -> Outcome:
 
 
 def run_seed(request: SeedRequest) -> Outcome:
-    """Runs a command with a seed; in a process of its own, since it changes to the command's folder.
-
-    Raises:
-        MissingCapability: this machine has no such folder.
-    """
+    """Runs a command with a seed; in a process of its own, since it changes to the command's folder."""
     try:
         os.chdir(request.folder)
     except OSError as error:

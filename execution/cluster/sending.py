@@ -14,7 +14,7 @@ from distributed import Client, Future, KilledWorker
 from pydantic import ValidationError
 
 from execution.cluster import task
-from execution.cluster.about import own_identity
+from execution.cluster.machine import own_identity
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
 from execution.executor import PlannedCell, RunContext
@@ -38,7 +38,7 @@ class SentCell:
         turn: its turn among the machines, as `workers.turns` says.
         tried: machines that have measured it.
         attempts: reasons for which results were unusable, by machine.
-        killed: how often workers ended while they had it.
+        killed: number of workers that ended while they had it.
     """
 
     planned: PlannedCell
@@ -111,11 +111,8 @@ def submit(
     """Sends requests to workers, together: one by one they would cost the scheduler far more.
 
     Args:
-        client: of the scheduler.
-        function: `task.check` or `task.measure`.
-        requests: one for each call.
         where: the workers that may take them, as Dask understands it.
-        topic: of the workers' reports of progress.
+        topic: topic of the workers' reports of progress.
     """
     texts = [request.model_dump_json() for request in requests]
     return client.map(function, texts, expected=own_identity(), topic=topic, pure=False, **where)

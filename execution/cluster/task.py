@@ -12,7 +12,7 @@ from distributed import get_worker
 from pydantic import BaseModel
 
 from execution.cluster import turns
-from execution.cluster.about import difference, this_machine
+from execution.cluster.machine import difference, this_machine
 from execution.executor import LocalExecutor, PlannedCell, RunContext
 from execution.guest_executors import GuestExecutor, UmlExecutor
 from execution.guest_side import CellRequest, PlanCheck, check_plan, measure_cell
@@ -39,8 +39,8 @@ class Outcome(BaseModel):
     """The outcome of a request on a worker.
 
     Attributes:
-        refused: why it did not try; empty if it did.
-        worker: what `this_machine` says.
+        refused: reason why it did not try; empty if it did.
+        worker: facts from `this_machine`.
         files: worth keeping, by their paths in the run's folder.
         left_out: paths of files that were too large.
     """
@@ -82,7 +82,7 @@ def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, 
     Args:
         request: a `CellRequest` as JSON.
         expected: version and commit of Flightpath that the cell is for.
-        topic: of Dask's events, for the cell's progress.
+        topic: topic of Dask's events for the cell's progress.
     """
     wanted, progress = CellRequest.model_validate_json(request), DaskProgress(topic)
 

@@ -43,11 +43,7 @@ def processor(numbers: Sequence[int], check: Callable[[], None]) -> Iterator[int
 
 
 def folder() -> Path:
-    """Returns the folder that the workers of this machine share; only this user may read it.
-
-    Raises:
-        MissingCapability: another user has put something in its place.
-    """
+    """Returns the folder that the workers of this machine share; only this user may read it."""
     made = Path(tempfile.gettempdir()) / f"flightpath-turns-{os.geteuid()}"
     with contextlib.suppress(FileExistsError):
         made.mkdir(mode=0o700)

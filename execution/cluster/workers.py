@@ -1,22 +1,27 @@
-"""The workers of a scheduler: what they are, and which of them may measure a cell."""
+"""A scheduler, its workers, what they are, and which of them may measure a cell."""
 
 import math
 import socket
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from distributed import Client
 
 from execution.cluster import task
-from execution.cluster.about import difference
+from execution.cluster.key import security
+from execution.cluster.machine import difference
 from execution.executor import LocalExecutor
 from experiments.plan import Plan
 from flightpath.clock import Clock
+from flightpath.errors import MissingCapability
 
+_CONNECT_S, _WORKER_S, _POLL_S = 15, 60, 0.2
 _LOOK_S, _NEAR_S = 1.0, 1.0
 
 SENT_PER_PLACE = 2
@@ -25,11 +30,11 @@ SENT_PER_PLACE = 2
 
 @dataclass
 class Workers:
-    """The workers that were seen, and those that are there.
+    """The workers that were ever connected, and those that are now.
 
     Attributes:
-        seen: what each has said of its machine, by its address.
-        threads: how many cells each that is there takes at once.
+        seen: facts about the machine of each worker, by the worker's address.
+        threads: number of parallel cells of each connected worker.
         are_near: results can be fetched from them, which spares the scheduler the work.
         unfit: machines that lack something that this run needs.
     """
@@ -41,7 +46,7 @@ class Workers:
     _looked_s: float = -math.inf
 
     def look(self, client: Client) -> None:
-        """Finds out which workers are there, at most once a second, and asks new ones what they are."""
+        """Looks for connected workers, at most once a second, and asks new ones about their machines."""
         if time.monotonic() < self._looked_s + _LOOK_S:
             return
         self.threads, self._looked_s = client.nthreads(), time.monotonic()
@@ -82,11 +87,6 @@ class Workers:
 
         On the real clock the repetitions of a point go round the machines, and the points begin at different ones, so
         that a slow machine does not become a point's fault. Only if these workers are gone may others take it.
-
-        Args:
-            plan: of the cell.
-            turn: the cell's, as `turns` says.
-            tried: machines that it should not go to.
         """
         usable = self.usable(plan)
         machines = sorted({self._machine(address) for address in usable} - set(tried))
@@ -105,6 +105,36 @@ class Workers:
 
     def _machine(self, address: str) -> str:
         return self.seen[address]["machine"]
+
+
+@contextmanager
+def connected(address: str, key: Path) -> Iterator[Client]:
+    """Provides a client of a scheduler."""
+    try:
+        client = Client(address, security=security(key), timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise MissingCapability(
+            f"no scheduler answers at {address}: {error}",
+            "start one with `flightpath cluster scheduler`, with the same key",
+        ) from error
+    with client:
+        yield client
+
+
+def await_worker(client: Client, address: str, workers: Workers, plan: Plan) -> None:
+    """Waits for a worker that can measure a plan, for a minute."""
+    deadline = time.monotonic() + _WORKER_S
+    while True:
+        workers.look(client)
+        if workers.usable(plan):
+            return
+        if time.monotonic() > deadline:
+            raise MissingCapability(
+                f"the scheduler at {address} has no worker that can measure",
+                "start some with `flightpath worker`, with this version and commit of Flightpath; each says what "
+                "it cannot measure",
+            )
+        time.sleep(_POLL_S)
 
 
 def turns(plan: Plan) -> list[int | None]:

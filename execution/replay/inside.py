@@ -1,8 +1,8 @@
-"""What a replay runs in a copy of a cell's kernel, in the namespace of the switches and links.
+"""Commands of a replay inside a copy of a cell's kernel, in the namespace of the switches and links.
 
     inside.py STATE links|set CHANGE|read EVENT|find EVENT BEGAN PERIOD END|is EVENT BEGAN
 
-It reads the request for the cell from stdin. STATE is what the prompt knows of the cell, as JSON (`State`). `read`
+It reads the request for the cell from stdin. STATE is the prompt's knowledge of the cell, as JSON (`State`). `read`
 prints the counter of an event. `find` waits until it is above BEGAN, and prints the time on the kernel's clock, in ns;
 it gives up at END.
 """
@@ -38,7 +38,7 @@ class State(NamedTuple):
     Attributes:
         nodes: for each node, a process in its namespace.
         load_began_ns: time from which events count, in ns since the start of the guest's kernel.
-        changes: what `set` has changed, as link events.
+        changes: changes by `set`, as link events.
     """
 
     nodes: Mapping[str, str]
@@ -76,7 +76,8 @@ class _Replay:
         topology = scenario.topology(cell, plan)
         self._links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
         passed_s = (time.monotonic_ns() - state.load_began_ns) / 1e9
-        for event in sorted([*scenario.link_events(cell, plan), *map(LinkEvent.parse, state.changes)], key=_time):
+        changes = [*scenario.link_events(cell, plan), *map(LinkEvent.parse, state.changes)]
+        for event in sorted(changes, key=lambda change: change.at_s):
             if event.at_s <= passed_s:
                 self._change(event)
 
@@ -114,7 +115,7 @@ class _Replay:
         run([require("tc"), "-batch", "-"], stdin="\n".join(lines))
 
     def _change(self, event: LinkEvent) -> tuple[_Link, Sequence[Direction], Mapping[Direction, LinkSpec]]:
-        """Makes a change in what is known of a link; returns it, the directions, and what they were."""
+        """Notes a change of a link; returns the link, the directions, and their specifications before it."""
         link, ways = self._find(event.link)
         before = {way: getattr(link.now, way) for way in DIRECTIONS}
         event.apply(link.now, ways)
@@ -156,10 +157,6 @@ def _link(info: Mapping[str, Any]) -> _Link:
     names, stages = stages_between(a[1], b[1])
     specs: dict[Direction, LinkSpec] = {way: info.get(way) or spec for way in DIRECTIONS}
     return _Link(ends, DryRunLink(specs["a_to_b"], specs["b_to_a"]), specs, names, stages)
-
-
-def _time(event: LinkEvent) -> float:
-    return event.at_s
 
 
 def _is_up(interface: str) -> bool:

@@ -47,7 +47,7 @@ class Prompt(cmd.Cmd):
     """Runs commands; see `help`.
 
     Attributes:
-        result: what the cell measured, when it has gone on to its end.
+        result: result of the cell, once it has ended.
     """
 
     def __init__(self, cell: StoppedCell, stored: CellResult) -> None:
@@ -65,11 +65,7 @@ class Prompt(cmd.Cmd):
         self.do_until(when)
 
     def run_all(self, lines: Sequence[str]) -> None:
-        """Runs commands one after the other, until one of them ends the replay.
-
-        Raises:
-            UsageError: a command is invalid, or the cell has ended before it.
-        """
+        """Runs commands one after the other, until one of them ends the replay."""
         for line in lines:
             if self.result is None:
                 if self.onecmd(line) and self.result is None:

@@ -1,4 +1,4 @@
-"""A cell of a stored run that is measured again, and whose clock stands still wherever one wants to look."""
+"""A cell of a stored run that is measured again, with a clock that can be stopped at any moment."""
 
 import contextlib
 import shlex
@@ -42,14 +42,14 @@ _KEEPER = "namespaces"
 
 
 class Running(NamedTuple):
-    """The clock of what is the cell now: the guest that was started, or a copy of it."""
+    """The clock of the guest that is the cell now: the one that was started, or a copy of it."""
 
     clock: GuestClock
     pace: Stops
 
 
 class StoppedCell:
-    """A cell that is measured; at first its clock goes on to a time, and stands still there.
+    """A cell that is being measured, whose clock stands still between calls of `go_until`.
 
     Attributes:
         now_ns: time at which the clock stands still, in ns since the start of the guest's kernel.
@@ -103,12 +103,7 @@ class StoppedCell:
         """Runs a command in a node, or in `ROOT`, of a copy: the cell itself does not notice.
 
         Args:
-            node: name of the node.
-            command: for the shell.
             stdin: file for its standard input, as the guest sees it outside of the cell's namespaces.
-
-        Raises:
-            UsageError: there is no such node.
         """
         nodes = self.nodes()
         if node not in nodes:

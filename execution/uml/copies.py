@@ -36,7 +36,7 @@ _numbers = itertools.count()
 
 
 class Looked(NamedTuple):
-    """What a command printed, and its exit code."""
+    """Output and exit code of a command."""
 
     output: str
     code: int
@@ -51,7 +51,7 @@ class Stopped(Protocol):
 
     @property
     def pace(self) -> Stops:
-        """How far that may go."""
+        """The pace of that clock."""
 
 
 class GuestCopy:
@@ -64,7 +64,7 @@ class GuestCopy:
 
     Attributes:
         clock: its own clock.
-        pace: of that clock; while commands run, it goes on as they need.
+        pace: pace of that clock; while commands run, it goes on as they need.
 
     Raises:
         MeasurementFailed: there is no memory for a copy, or the guest has ended.

@@ -15,11 +15,7 @@ _SPECIAL = ("host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "dummy")
 
 
 def read(content: Mapping[str, Any]) -> Imported:
-    """Reads a topology file.
-
-    Raises:
-        UsageError: it is none, or has nothing that can be imported.
-    """
+    """Reads a topology file."""
     topology = content["topology"]
     nodes = {name: given or {} for name, given in (topology.get("nodes") or {}).items()}
     if not nodes:

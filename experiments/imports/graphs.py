@@ -20,9 +20,6 @@ def read(file: Path) -> Imported:
 
     A link's bandwidth is `LinkSpeedRaw` (bit/s), `bandwidth` (a number in Mbit/s, or a text as "10Mbit") or none; its
     delay is `delay` (a number in ms, or a text), or follows from the `Latitude` and `Longitude` of its ends.
-
-    Raises:
-        UsageError: it is no such file.
     """
     graph = _graph(file)
     network = Imported(f"the graph {file.name}")

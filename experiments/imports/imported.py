@@ -22,9 +22,9 @@ class Imported:
 
     Attributes:
         source: kind of file.
-        kinds: of each node, by its name in the file.
+        kinds: kind of each node, by its name in the file.
         links: each with its ends and what it is, in the order of the interfaces.
-        notes: what is not as in the file, each in a sentence.
+        notes: differences from the file, each in a sentence.
     """
 
     source: str
@@ -33,11 +33,7 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
     def add_link(self, a: str, b: str, spec: LinkSpec | None = None) -> None:
-        """Adds a link.
-
-        Raises:
-            UsageError: one of its ends is not in the file.
-        """
+        """Adds a link."""
         for name in (a, b):
             if name not in self.kinds:
                 raise UsageError(f"a link ends at {name!r}, which is no node of the file")
@@ -75,11 +71,7 @@ class Imported:
 
 
 def experiment_text(network: Imported, question: str) -> str:
-    """Returns the text of an experiment file: the network, and pings between its first and its last host.
-
-    Raises:
-        UsageError: the network has fewer than two hosts, or a node without a link.
-    """
+    """Returns the text of an experiment file: the network, and pings between its first and its last host."""
     lonely = [node for node in network.kinds if not network.degree(node)]
     for node in lonely:
         del network.kinds[node]

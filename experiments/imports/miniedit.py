@@ -13,11 +13,7 @@ _SET_BY_LINKS = ("hostname", "nodeNum", "sched", "switchType", "controllers")
 
 
 def read_miniedit(content: Mapping[str, Any]) -> Imported:
-    """Reads a file of MiniEdit.
-
-    Raises:
-        UsageError: a link makes no sense.
-    """
+    """Reads a file of MiniEdit."""
     network = Imported("a file of MiniEdit")
     others: dict[str, list[str]] = {}
     for kind in ("hosts", "switches"):
@@ -40,11 +36,7 @@ def read_miniedit(content: Mapping[str, Any]) -> Imported:
 
 
 def read_topology(topology: Topo, name: str) -> Imported:
-    """Reads a topology of Mininet.
-
-    Raises:
-        UsageError: a link makes no sense.
-    """
+    """Reads a topology of Mininet."""
     network = Imported(f"Mininet's topology {name}")
     network.kinds |= dict.fromkeys(topology.hosts(), HOST) | dict.fromkeys(topology.switches(), SWITCH)
     for a, b, info in topology.links(withInfo=True):

@@ -17,11 +17,7 @@ _READ = ("nodes", "links", "name", "defaults", "provider", "message", "version")
 
 
 def read(content: Mapping[str, Any]) -> Imported:
-    """Reads a topology file.
-
-    Raises:
-        UsageError: a link makes no sense.
-    """
+    """Reads a topology file."""
     network = Imported("netlab's topology file")
     default = content.get("defaults.device") or (content.get("defaults") or {}).get("device", "")
     for name, given in _nodes(content["nodes"]).items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -75,10 +75,8 @@ def application(store: Store, draw: Draw, answer: views.Answer, *, names: bool =
         return JSONResponse(views.state(store, request.path_params["run"]))
 
     def metrics(_request: Request) -> Response:
-        registry = CollectorRegistry()
-        for collector_of in contributions(COLLECTORS).values():
-            registry.register(collector_of(store))
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        collectors = (collector_of(store) for collector_of in contributions(COLLECTORS).values())
+        return Response(b"".join(map(generate_latest, collectors)), media_type=CONTENT_TYPE_LATEST)
 
     def series(request: Request) -> Response:
         return Response(views.series(store, request.path_params["run"]), media_type="application/json")

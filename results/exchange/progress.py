@@ -1,12 +1,12 @@
 """Progress of what runs now: of the cell that a run measures, in the store, and of networks of `flightpath mn`."""
 
-import fcntl
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from results.records import PROGRESS_DOCUMENT, RunStatus, Series
+from results.store.run_lock import RunLock
 
 if TYPE_CHECKING:  # slow to load, and a guest reports progress without a store
     from results.store.store import Store
@@ -90,17 +90,8 @@ def live_networks(store: Path) -> list[LiveNetwork]:
     for lock in sorted((store / NETWORKS).glob("*.lock")):
         report = lock.with_suffix(".json")
         try:
-            if _is_locked(lock) and report.stat().st_size <= _MAX_BYTES:
+            if RunLock.is_held(lock.parent, lock.name) and report.stat().st_size <= _MAX_BYTES:
                 found.append(LiveNetwork.model_validate_json(report.read_bytes()))
         except (OSError, ValidationError):  # it has just ended, or not yet begun
             continue
     return found
-
-
-def _is_locked(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        return False

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flightpath import pcapng
 from results.recording.events import retransmissions
 from results.recording.file import Recording
 from results.recording.journeys import ARRIVED, DROPPED, FATES, UNDER_WAY, Direction, Journeys, journeys
 
-_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
-_BYTE_ORDER, _ETHERNET, _SNAPSHOT_BYTES = 0x1A2B3C4D, 1, 256
-_OPTION_END, _COMMENT, _NAME, _RESOLUTION = 0, 1, 2, 9
+_ETHERNET, _SNAPSHOT_BYTES = 1, 256
 _TCP, _UDP = 6, 17
 _FAMILIES = {4: 0x0800, 6: 0x86DD}
 _MIN_TCP, _MAX_TCP = 20, 60
@@ -38,7 +37,7 @@ def write_pcapng(recording: Recording, target: Path, start_s: float, end_s: floa
     after_ns = packets["time"] - began_ns
     chosen = np.flatnonzero((after_ns >= start_s * 1e9) & (after_ns <= end_s * 1e9))
     with target.open("wb") as file:
-        file.write(_block(_SECTION, struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1)))
+        file.write(pcapng.section())
         file.writelines(_interface(each) for each in found.directions)
         file.writelines(_packets(recording, found, chosen))
     return len(chosen)
@@ -54,10 +53,7 @@ def _packets(recording: Recording, found: Journeys, chosen: NDArray[Any]) -> Ite
         packet = {name: column[number] for name, column in packets.items()}
         flow = packet["flow"]
         made = headers[flow](packet) if flow < len(headers) else bytes(14)
-        time = packet["time"]
-        fields = struct.pack("=IIIII", packet["point"], time >> 32, time & 0xFFFFFFFF, len(made), packet["bytes"])
-        options = _option(_COMMENT, comment.encode()) + _option(_OPTION_END, b"")
-        yield _block(_PACKET, fields + _padded(made) + options)
+        yield pcapng.packet(packet["time"], packet["bytes"], made, packet["point"], comment)
 
 
 def _comments(packets: dict[str, list[Any]], again: Sequence[bool], directions: Sequence[Direction]) -> Iterator[str]:
@@ -112,20 +108,5 @@ def _checksum(header: bytes) -> bytes:
 
 
 def _interface(direction: Direction) -> bytes:
-    name = f"{direction.source}->{direction.target} ({direction.link})".encode()
-    comment = direction.specification.encode()
-    options = _option(_NAME, name) + _option(_COMMENT, comment) + _option(_RESOLUTION, b"\x09")
-    return _block(_INTERFACE, struct.pack("=HHI", _ETHERNET, 0, _SNAPSHOT_BYTES) + options + _option(_OPTION_END, b""))
-
-
-def _block(kind: int, body: bytes) -> bytes:
-    length = len(body) + 12
-    return struct.pack("=II", kind, length) + body + struct.pack("=I", length)
-
-
-def _option(code: int, value: bytes) -> bytes:
-    return struct.pack("=HH", code, len(value)) + _padded(value)
-
-
-def _padded(value: bytes) -> bytes:
-    return value + bytes(-len(value) % 4)
+    name = f"{direction.source}->{direction.target} ({direction.link})"
+    return pcapng.interface(name, _ETHERNET, _SNAPSHOT_BYTES, direction.specification)

@@ -20,7 +20,7 @@ class RunLock:
         self._handle = handle
 
     @classmethod
-    def take(cls, folder: Path) -> Self | None:
+    def take(cls, folder: Path, name: str = LOCK_NAME) -> Self | None:
         """Returns the lock; None if another process holds it.
 
         On a file system without locks, such as a virtual machine's shared folder, every process gets it.
@@ -28,7 +28,7 @@ class RunLock:
         Raises:
             OSError: the folder cannot be written.
         """
-        path = folder / LOCK_NAME
+        path = folder / name
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         give_to_caller(path)
         try:
@@ -41,10 +41,10 @@ class RunLock:
         return cls(handle)
 
     @staticmethod
-    def is_held(folder: Path) -> bool:
+    def is_held(folder: Path, name: str = LOCK_NAME) -> bool:
         """Returns whether a process of this machine holds the lock; False if this user may not read it."""
         try:
-            handle = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return False
         try:

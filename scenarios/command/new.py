@@ -60,11 +60,7 @@ def _experiment(options: argparse.Namespace) -> None:
 
 
 def write_new(file: Path, text: str, remedy: str = "name another file") -> None:
-    """Writes an experiment file where there is no file yet.
-
-    Raises:
-        UsageError: there is one, it cannot be written, or it does not end in .toml.
-    """
+    """Writes an experiment file where there is no file yet."""
     if file.suffix != ".toml":
         raise UsageError(f"{file}: an experiment file ends in .toml", f"for example {file.stem or 'experiment'}.toml")
     try:

@@ -46,12 +46,8 @@ class CommandRequest:
     """The wishes of a command line.
 
     Attributes:
-        placement: where, and by which clock.
-        store: where results are kept.
         resume: the run to continue; its plan takes the place of `plan`.
         both_clocks: measure on the virtual clock and on the real one, and compare.
-        dry_run: print the plan, and measure nothing.
-        as_object: print the result as one JSON object.
     """
 
     plan: PlanRequest
@@ -91,11 +87,7 @@ def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentP
 
 
 def request_of(scenario: Scenario, options: argparse.Namespace) -> CommandRequest:
-    """Reads the parsed options of `parser_of`.
-
-    Raises:
-        UsageError: a value makes no sense.
-    """
+    """Reads the parsed options of `parser_of`."""
     resume = ResumeRequest(options.resume, options.on_this_machine, options.load_algorithms) if options.resume else None
     if options.both_clocks:
         _refuse_beside_both_clocks(options)

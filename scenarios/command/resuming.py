@@ -18,12 +18,7 @@ from scenarios.command.options import ResumeRequest
 
 
 def stored_run(scenario: Scenario, request: ResumeRequest, place: StoreLocation) -> tuple[str, Plan]:
-    """Returns the id and the plan of the run that is to be resumed.
-
-    Raises:
-        UsageError: there is no such run, it is still measured, another machine began it, or its plan would load code
-            into the kernel; the last two unless the request allows it.
-    """
+    """Returns the id and the plan of the run that is to be resumed."""
     store = Store.open(place, create=False)
     latest = store.latest(scenario.name) if request.run == LATEST else None  # also one without cells
     record = latest or store.run(request.run)

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from execution.attempts import TooSlow
-from execution.execution import Execution, RunRequest, hint_if_slow
+from execution.execution import Execution, RunRequest, TooSlow, hint_if_slow
 from execution.placement import why_real, with_placement
 from experiments import fidelity
 from experiments.claims import check_claims
@@ -55,11 +54,7 @@ def main(scenario: Scenario, arguments: Sequence[str] | None = None, prog: str |
 
 
 def requested_plan(scenario: Scenario, request: CommandRequest) -> Plan:
-    """Returns the plan that a command line asks for, with its executor and clock; changes nothing.
-
-    Raises:
-        UsageError: an option makes no sense.
-    """
+    """Returns the plan that a command line asks for, with its executor and clock; changes nothing."""
     return with_placement(scenario, scenario.plan(request.plan), request.placement)
 
 
@@ -99,11 +94,7 @@ def _run_on_both_clocks(scenario: Scenario, request: CommandRequest) -> int:
 
 
 def _on_clock(scenario: Scenario, request: CommandRequest, clock: Clock) -> Execution:
-    """Returns the execution on one of both clocks, at full size: each result counts as it is.
-
-    Raises:
-        MissingCapability: the experiment needs the other clock, or this machine has not this one.
-    """
+    """Returns the execution on one of both clocks, at full size: each result counts as it is."""
     jobs = request.placement.jobs if clock is Clock.VIRTUAL else None
     where = replace(request.placement, clock=clock, scale=1.0, jobs=jobs)
     wanted = RunRequest(scenario, with_placement(scenario, scenario.plan(request.plan), where), where)

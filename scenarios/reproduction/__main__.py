@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from flightpath.clock import Clock
-from flightpath.command_line import check_jobs, exit_code_of, sigterm_as_interrupt
-from flightpath.completion import parse
+from flightpath.command_line import check_jobs, run_command, sigterm_as_interrupt
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
+from flightpath.units import format_span
 from results.store.store import Store
-from scenarios.reproduction import check, parts, provenance, quoting, writing
-from scenarios.reproduction.measuring import command, duration, measure, remaining_s
+from scenarios.reproduction import check, parts, writing
+from scenarios.reproduction.measuring import command, measure, remaining_s
 from scenarios.reproduction.parts import PARTS, Part
 from scenarios.reproduction.progress import State, state_of
 from scenarios.reproduction.record import Record, newest_evidence, read, record_of
@@ -41,9 +41,8 @@ exit codes: 0 done, 1 a verdict changed or a part could not be measured, 2 usage
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
-    options = parse(_parser(), arguments)
     sigterm_as_interrupt()
-    return exit_code_of(lambda: _run(options))
+    return run_command(_parser(), arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="compare the store, or the record in FILE, with the committed one; 1 if a verdict changed",
     )
+    parser.set_defaults(run_command=_run)
     return parser
 
 
@@ -100,7 +100,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _states(wanted: Sequence[Part], folder: Path) -> list[State]:
-    """The states of the parts in the order in which they are measured: those that need a quiet machine come first."""
+    """Returns the states of the parts in the order of measurement: those that need a quiet machine come first."""
     store = _store(folder)
     return [state_of(part, store) for part in sorted(wanted, key=lambda part: part.clock is Clock.VIRTUAL)]
 
@@ -116,10 +116,11 @@ def _dry_run(wanted: Sequence[Part], folder: Path, options: argparse.Namespace) 
     states, jobs = _states(wanted, folder), options.jobs
     for state in states:
         cells = f"{state.cells} of {state.planned} cells"
-        left = duration(remaining_s(state, jobs))
+        left = format_span(remaining_s(state, jobs))
         print(f"{state.part.name:32} {state.next:9} {cells:20} {state.part.clock:8} {left}")
-        print(f"  {' '.join(['python', *command(state, folder, jobs, options.cluster)[1:]])}")
-    print(f"about {duration(sum(remaining_s(state, jobs) for state in states))} on {parts.CORES} cores")
+        words = command(state, folder, jobs, options.cluster)
+        print(f"  {' '.join(['python', *words[words.index('-m') :]])}")
+    print(f"about {format_span(sum(remaining_s(state, jobs) for state in states))} on {parts.CORES} cores")
     return 0
 
 
@@ -133,9 +134,9 @@ def _write(folder: Path, wanted: Sequence[Part], *, docs: bool = False) -> int:
     if not evidence:
         raise UsageError(f"{store.name} has no run of the record", "make reproduce")
     if docs:
-        provenance.require_one_commit(record_of(evidence).parts)
+        check.require_one_commit(record_of(evidence).parts)
         files = writing.update(evidence, store, PROJECT / "docs", [part.name for part in PARTS])
-        files += quoting.update(read(writing.COMMITTED))
+        files += writing.update_quotes(read(writing.COMMITTED))
     else:
         files = writing.write(evidence, store, folder, [part.name for part in wanted])
     print(*files, sep="\n")
@@ -146,9 +147,9 @@ def _check(later: Record, wanted: Sequence[Part]) -> int:
     committed = read(writing.COMMITTED)
     difference = check.difference(_of_parts(committed, wanted), _of_parts(later, wanted))
     names = {part.name for part in wanted}
-    old = provenance.stale([part for part in committed.parts if part.name in names])
+    old = check.stale([part for part in committed.parts if part.name in names])
     remarks = [f"the code that measures has changed since the record: {', '.join(old)}"] if old else []
-    if changed := provenance.other_claims(_of_parts(committed, wanted), wanted):
+    if changed := check.other_claims(_of_parts(committed, wanted), wanted):
         again = "make reproduce, then make reproduce-record"
         remarks.append(f"the record has not judged the claims of today: {', '.join(changed)} ({again})")
     for line in [*remarks, *difference.remarks, *difference.failures]:

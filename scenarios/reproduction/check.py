@@ -1,16 +1,16 @@
-"""Compares a new record with an earlier one: which verdicts changed.
-
-The check fails if a verdict is contradicted (`reproduced` and `not reproduced`), or if one is lost: a claim that was
-decided no longer is, so the measurement, or its form, is worth less. A gained verdict is reported and does not fail:
-the earlier record left the claim open, so it was not wrong. A claim that only one of the records has is reported too:
-claims are added over time, and a new record may cover only some parts.
-"""
+"""Compares a record with an earlier one, and with the program of today."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from flightpath.errors import FlightpathError, UsageError
+from flightpath.identity import git
+from flightpath.project import PROJECT
 from results.records import ClaimVerdict
-from scenarios.reproduction.record import JudgedClaim, Record
+from scenarios.reproduction.measuring_code import is_same_program
+from scenarios.reproduction.parts import Part
+from scenarios.reproduction.record import JudgedClaim, MeasuredPart, Record
 
 _DECIDED = (ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_REPRODUCED)
 
@@ -31,7 +31,13 @@ class Difference:
 
 
 def difference(earlier: Record, later: Record) -> Difference:
-    """Compares two records, claim by claim."""
+    """Compares two records, claim by claim.
+
+    The check fails if a verdict is contradicted (`reproduced` and `not reproduced`), or if one is lost: a claim that
+    was decided no longer is, so the measurement, or its form, is worth less. A gained verdict is only reported, since
+    the earlier record left the claim open. So is a claim that only one of the records has: claims are added over time,
+    and a new record may cover only some parts.
+    """
     before, after = ({claim.name: claim for claim in record.claims} for record in (earlier, later))
     both = [(before[name], after[name]) for name in before if name in after]
     changed = [pair for pair in both if pair[0].verdict is not pair[1].verdict]
@@ -42,6 +48,46 @@ def difference(earlier: Record, later: Record) -> Difference:
         remarks=[*(_line(*pair) for pair in changed if _kind(*pair) in ("gained", "changed")), *new, *missing],
         same=len(both) - len(changed),
     )
+
+
+def require_one_commit(parts: Sequence[MeasuredPart], project: Path = PROJECT) -> None:
+    """Checks that all parts of a record were measured by one commit that others can check out."""
+    for part in parts:
+        if not part.commit.isalnum():
+            how = f"a changed checkout ({part.commit})" if part.commit else "a program without a commit"
+            raise UsageError(f"{part.name} was measured by {how}", "commit the changes, then measure: make reproduce")
+        try:
+            git(project, "merge-base", "--is-ancestor", part.commit, "HEAD")
+        except FlightpathError as error:
+            where = f"{part.name} was measured by commit {part.commit}, which is not in this history"
+            raise UsageError(where, "measure it again: make reproduce") from error
+    if len(commits := {part.commit for part in parts}) > 1:
+        raise UsageError(
+            f"the parts were measured by {len(commits)} commits", "measure all of them by one: make reproduce"
+        )
+
+
+def other_claims(record: Record, parts: Sequence[Part]) -> list[str]:
+    """Returns the names of scenarios whose claims are no longer those that the record has judged."""
+    judged: dict[str, set[tuple[str, str]]] = {}
+    for claim in record.claims:
+        judged.setdefault(claim.scenario, set()).add((claim.claim, claim.stated))
+    scenarios = {part.scenario.name: part.scenario for part in parts}
+    return [
+        name
+        for name, scenario in scenarios.items()
+        if {(check.claim, check.expected) for check in scenario.claims} != judged.get(name, set())
+    ]
+
+
+def stale(parts: Sequence[MeasuredPart], project: Path = PROJECT) -> list[str]:
+    """Returns the names of parts whose measuring code has changed since, or that an unknown program measured."""
+
+    def is_same(part: MeasuredPart) -> bool:
+        scenario = part.command.split()[2]  # flightpath run NAME …
+        return is_same_program({"commit": part.commit}, scenario, project)
+
+    return [part.name for part in parts if not is_same(part)]
 
 
 def _kind(before: JudgedClaim, after: JudgedClaim) -> str:

@@ -13,6 +13,7 @@ from flightpath.command_line import INTERRUPTED
 from flightpath.errors import UntrustworthyResult
 from flightpath.launcher import python_module
 from flightpath.libc import request_signal_at_parents_end
+from flightpath.units import format_span
 from scenarios.reproduction.parts import CORES
 from scenarios.reproduction.progress import Next, State
 
@@ -31,7 +32,7 @@ def measure(states: Sequence[State], folder: Path, jobs: int | None, cluster: st
         pace = spent_s / estimated_s if estimated_s else 1.0
         left_s = pace * sum(estimates_s[number:])
         announced = f"[{number + 1}/{len(states)}] {state.part.name}: {_doing(state)}"
-        print(f"{announced}; about {duration(left_s)} left in all", file=sys.stderr, flush=True)
+        print(f"{announced}; about {format_span(left_s)} left in all", file=sys.stderr, flush=True)
         if state.next is Next.NOTHING:
             continue
         started = time.monotonic()
@@ -64,14 +65,6 @@ def command(state: State, folder: Path, jobs: int | None, cluster: str | None = 
     elif part.clock is Clock.VIRTUAL and jobs is not None:
         words += ["--jobs", str(jobs)]
     return words
-
-
-def duration(seconds: float) -> str:
-    """Formats a time in hours and minutes."""
-    minutes = max(1, round(seconds / 60)) if seconds else 0
-    if minutes >= 48 * 60:
-        return f"{minutes / 1440:.1f} days"
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _doing(state: State) -> str:

@@ -17,10 +17,10 @@ FLOORS = (
 """Floors whose code measures. Of Python that is what an experiment reaches; of all else, such as C, all of it."""
 
 _ROOTS = "execution.guest_executors", "execution.guest_side"
-"""What measures any cell."""
+"""Modules that measure any cell."""
 
 _LOADED = {"probes.preflight.__main__": "probes.preflight.measure.measurement"}
-"""What a program loads by a name that it puts together; in a host preflight only measures."""
+"""Modules that a program loads by a name that it puts together; in a host preflight only measures."""
 
 _LEFT_OUT = (
     *("scenarios.command", "scenarios.reproduction", "flightpath.cli", "flightpath.completion"),
@@ -28,7 +28,7 @@ _LEFT_OUT = (
     *("experiments.claims", "experiments.judging"),
     *("experiments.captures", "experiments.recordings", "topologies.capture"),
 )
-"""What plans, prints, judges (plans are compared, claims judged again), or runs only with `--capture` or `--record`."""
+"""Modules that plan, print, judge (plans are compared, claims judged again), or serve `--capture` or `--record`."""
 
 _OF_FILES = "experiments.files"
 """Reader of experiment files, which is reached from everywhere but only measures these."""
@@ -46,9 +46,7 @@ def is_same_program(environment: Mapping[str, Any], scenario: str | None, projec
     Changes of texts, tests and pages, and of what only other experiments or commands use, do not count.
 
     Args:
-        environment: of the run.
         scenario: one of ours by its name; None for an experiment file.
-        project: the checkout.
     """
     ours, commit = identity(project), environment.get("commit")
     if commit == ours.get("commit"):

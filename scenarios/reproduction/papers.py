@@ -90,7 +90,6 @@ class Paper:
     """A paper, as far as the record quotes it.
 
     Attributes:
-        name: the name of its file.
         reasons: why a claim is not reproduced, or not decided, by its sentence, or that of its direction.
     """
 

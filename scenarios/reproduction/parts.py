@@ -296,11 +296,7 @@ def is_ours(name: str) -> bool:
 
 
 def chosen(names: Sequence[str], parts: Sequence[Part] = PARTS) -> list[Part]:
-    """Returns the parts with these names, in the order of the record; all parts if no name is given.
-
-    Raises:
-        UsageError: there is no such part.
-    """
+    """Returns the parts with these names, in the order of the record; all parts if no name is given."""
     known = [part.name for part in parts]
     for name in names:
         if name not in known:

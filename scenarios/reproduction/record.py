@@ -1,9 +1,9 @@
 """The record of a reproduction: the verdict on each claim, its evidence, and where that was measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -81,7 +81,7 @@ class MeasuredFigure:
     """The values of a paper's figure beside ours.
 
     Attributes:
-        number: of the figure in its paper.
+        number: number of the figure in its paper.
         rows: the quantity, the paper's value, and the measured one.
     """
 
@@ -98,10 +98,6 @@ class Record:
     parts: tuple[MeasuredPart, ...]
     claims: tuple[JudgedClaim, ...]
     figures: tuple[MeasuredFigure, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the record as JSON values, for `read`."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -156,11 +152,7 @@ def merged(earlier: Record, later: Record, order: Sequence[str]) -> Record:
 
 
 def read(file: Path) -> Record:
-    """Reads a record.
-
-    Raises:
-        UsageError: there is none, or it has the format of another version.
-    """
+    """Reads a record of this version's format."""
     try:
         record = TypeAdapter(Record).validate_json(file.read_bytes())
     except OSError as error:

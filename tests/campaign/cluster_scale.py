@@ -14,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from execution.cluster.about import own_identity
 from execution.cluster.key import require_dask, security
+from execution.cluster.machine import own_identity
 from execution.executor import PlannedCell, RunContext
 from execution.guest_side import CellRequest, measure_cell
 from experiments.plan import Plan

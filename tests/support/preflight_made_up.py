@@ -168,18 +168,15 @@ def store_daily(
     results = (
         measurement([rate], at=day(first_day + number), **of_measurement) for number, rate in enumerate(rates_bps)
     )
-    return [store_result(result, folder, ["preflight", HOST], profile) for result in results]
+    return [store_result(result, folder, profile) for result in results]
 
 
 def upload(**fields: object) -> TransferSpec:
     return TransferSpec(direction=Direction.UPLOAD, **fields)
 
 
-def store_result(
-    result: PreflightResult, location: Path | StoreLocation, command: Sequence[str] | None = None, profile: str = ""
-) -> str:
+def store_result(result: PreflightResult, location: Path | StoreLocation, profile: str = "") -> str:
     """Stores a whole measurement; returns the id of its run."""
-    about = {"environment": result.environment, "command": command, "profile": profile}
-    recording = Recording(location, result.target, result.spec, **about)
+    recording = Recording(location, result.target, result.spec, environment=result.environment, profile=profile)
     recording.finish(result)
     return recording.run_id

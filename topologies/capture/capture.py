@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from mininet.node import Node
 
+from flightpath import pcapng
 from flightpath.commands import end, require
 from flightpath.errors import UsageError
-from topologies.capture import pcapng
 from topologies.links import native_program
 from topologies.sandbox.kernel_settings import entry
 

@@ -32,8 +32,8 @@ class Recorder:
         links: those to record; all by default.
 
     Attributes:
-        found: what was recorded, or the `problem`; in virtual time `slowdown`, how many times as long the machine
-            computed because of it.
+        found: counts of what was recorded, or the `problem`; in virtual time also `slowdown`, the factor by which
+            recording prolonged the computation.
         description: the network, and when the recording began and ended; empty if there was a problem.
     """
 
@@ -52,11 +52,7 @@ class Recorder:
         self._began_ns = self._began_monotonic_ns = 0
 
     def __enter__(self) -> Self:
-        """Starts the recording; returns when it sees packets.
-
-        Raises:
-            MissingCapability: this user may not open packet sockets, or the program has not been built.
-        """
+        """Starts the recording; returns when it sees packets."""
         ends = [_interface(end) for link in self._links for end in (link.intf1, link.intf2)]
         program = str(native.binary("recorder"))
         self._process = native_program.start(

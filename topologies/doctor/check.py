@@ -72,7 +72,6 @@ class Check:
     """Check of a feature or program that a machine may have.
 
     Attributes:
-        name: name, unique among all checks.
         probe: function that tries the feature; may raise any exception (see `examine`).
         costs: consequence of a missing feature, in one plain sentence.
         remedy: way to get it on Debian and Ubuntu, as a command if there is one.

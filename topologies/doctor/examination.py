@@ -27,7 +27,6 @@ class Examination:
     """Results of an examination of this machine.
 
     Attributes:
-        results: results of all checks, grouped by area.
         loaded_modules: kernel modules that were loaded because of the examination.
     """
 

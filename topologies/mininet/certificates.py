@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from mininet.node import Node
 
 from flightpath.clock import Clock, clock_here
 from flightpath.errors import FlightpathError
+from flightpath.tcp_info import counters
 from flightpath.units import format_bandwidth
 from topologies.calibration import processor
 from topologies.calibration.records import DELAY_NOISE_MS, RATE_NOISE_SHARE, LinkCalibration
@@ -33,7 +34,7 @@ _LATE_SHARE = 0.01
 # Bins of a lateness histogram are powers of two of nanoseconds.
 _DEGRADED_BIN, _UNUSABLE_BIN = 20, 23
 _VERDICTS = ("faithful", "degraded", "unusable")
-_SENT = {"Ip:": "OutRequests", "Tcp:": "OutSegs"}
+_SENT = (("Ip", "OutRequests"), ("Tcp", "OutSegs"))
 _SENT_BY_IPV6 = ("Icmp6OutEchos", "Udp6OutDatagrams")
 """With `_SENT`, counters of what users' programs send, without ARP, neighbour discovery and the controller's probes."""
 
@@ -187,8 +188,8 @@ def _lateness(network: Mininet) -> _Lateness:
     for link in network.links:
         with contextlib.suppress(FlightpathError, OSError):  # it has ended
             directions = link.stats()["directions"] if isinstance(link, EmulatedLink) else {}
-            for way, counters in directions.items():
-                histogram = (counters.get("lateness_ns") or {}).get("histogram") or ()
+            for way, carried in directions.items():
+                histogram = (carried.get("lateness_ns") or {}).get("histogram") or ()
                 name = f"{link.name} ({way.replace('_', ' ')})"
                 counted.update({(name, late_bin): count for late_bin, count in enumerate(histogram) if count})
     return counted
@@ -214,12 +215,11 @@ def _sent(network: Mininet) -> int:
 def _sent_by(host: Node) -> int:
     count = 0
     with contextlib.suppress(OSError):  # it has ended
-        texts = (Path(f"/proc/{host.pid}/net/{name}").read_text() for name in ("snmp", "snmp6"))
-        lines = [line.split() for text in texts for line in text.splitlines()]
-        for names, values in pairwise(lines):  # in `snmp` of two lines each, in `snmp6` of a name and a value
-            if names[0] == values[0] and names[0] in _SENT:
-                count += int(values[names.index(_SENT[names[0]])])
-        count += sum(int(line[1]) for line in lines if line[0] in _SENT_BY_IPV6)
+        folder = Path(f"/proc/{host.pid}/net")
+        snmp = (folder / "snmp").read_text()
+        count = sum(counters(snmp, group)[name] for group, name in _SENT)
+        of_ipv6 = dict(line.split() for line in (folder / "snmp6").read_text().splitlines())
+        count += sum(int(of_ipv6.get(name, 0)) for name in _SENT_BY_IPV6)
     return count
 
 

@@ -26,7 +26,7 @@ from topologies.links.observing import EventObserver, has_carrier
 from topologies.links.spec import LinkSpec, link_help
 from topologies.mininet.captures import Captures
 from topologies.mininet.certificates import CERTIFIER, certified
-from topologies.mininet.display import require_display
+from topologies.mininet.network import require_display
 from topologies.mininet.stopping import Stopping
 from topologies.testbed.controller import FlightpathController
 

@@ -32,9 +32,9 @@ _Bytes = Mapping[tuple[str, str], int]
 
 
 class LiveReport:
-    """Reports networks while they run, where there is a store; in virtual time, nobody looks at them.
+    """Reports networks while they run on the real clock, if there is a store.
 
-    The file beside the report is locked as long as this process lives: whoever can lock it knows that it was killed.
+    The file beside the report is locked as long as this process lives, so a reader can tell whether it was killed.
     """
 
     def __init__(self) -> None:

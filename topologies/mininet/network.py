@@ -1,7 +1,9 @@
 """The network of `mn` and of scripts for Mininet, and links from texts of `mn`."""
 
 import inspect
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +22,6 @@ from topologies.links.spec import LinkSpec
 from topologies.links.texts import mininet_units
 from topologies.mininet import congestion_control
 from topologies.mininet.certificates import CERTIFIER
-from topologies.mininet.display import require_display
 from topologies.mininet.live import LIVE
 from topologies.mininet.scripts.nodes import NO_CPU_LIMIT_HINT, ScriptController, ScriptSwitch
 from topologies.mininet.scripts.tc_options import take_shape
@@ -33,6 +34,8 @@ _SPECIFICATIONS = ("spec", "a_to_b", "b_to_a")
 _IPERF_RATE = re.compile(r"[\d.]+ \w+/sec")
 _IPERF_GRACE_S = 30
 _CONNECT_TIMEOUT_S = 30
+_NO_WINDOW_HINT = "run the command here: `h1 COMMAND`, or `h1 COMMAND > FILE &` to continue meanwhile"
+_TERMINALS = {"xterm": "xterm", "gterm": "gnome-terminal"}
 
 
 class SharedOpenVSwitch(PrivateOpenVSwitch):
@@ -216,6 +219,18 @@ def spec_from_settings(settings: Mapping[str, Any]) -> LinkSpec:
     """Returns the specification in the parameters of a link from `mn` or a topology, besides Mininet's own."""
     ours = {key: value for key, value in settings.items() if key not in _MININETS_OWN and key not in _SPECIFICATIONS}
     return LinkSpec.parse(**mininet_units(ours))
+
+
+def require_display(terminal: str = "") -> None:
+    """Checks that a window can be opened, and that the terminal (by Mininet's name) is installed."""
+    display = os.environ.get("DISPLAY", "")
+    if not display:
+        raise UsageError("there is no display for windows (DISPLAY is not set)", _NO_WINDOW_HINT)
+    if display.partition(":")[0] not in ("", "unix"):
+        raise UsageError(f"the display {display} is another machine's, which a sandbox cannot reach", _NO_WINDOW_HINT)
+    program = _TERMINALS.get(terminal)
+    if program and shutil.which(program) is None:
+        raise UsageError(f"{program} is not installed", f"install it, or {_NO_WINDOW_HINT}")
 
 
 def _last_rate(report: str) -> str:

@@ -1,18 +1,25 @@
-"""Mininet's `MininetRunner`, which is its command `mn`, with our networks, links, switches and controllers."""
+"""The command `flightpath mn`: Mininet's `mn` in a sandbox, with our networks, links, switches and controllers."""
 
+import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from mininet.link import Link, OVSLink
-from mininet.log import info
+from mininet.log import debug, info
 
+from flightpath.command_line import INTERRUPTED, exit_code_of, sigterm_as_interrupt
+from flightpath.commands import require
+from flightpath.completion import is_completing
 from flightpath.errors import FlightpathError, UsageError
 from topologies.links.emulators import choose_emulator, link_class
 from topologies.mininet import catalogue, congestion_control, options
+from topologies.mininet.certificates import print_certificate
 from topologies.mininet.cli import FlightpathCLI
 from topologies.mininet.network import InteractiveNetwork, link_class_for_mn
 from topologies.mininet.scripts.nodes import (
@@ -23,6 +30,7 @@ from topologies.mininet.scripts.nodes import (
     ScriptRemoteController,
     ScriptUserSwitch,
 )
+from topologies.sandbox import sandbox
 from topologies.testbed.applications import OskenController
 from topologies.testbed.controller import FlightpathController, SteeringController
 
@@ -33,10 +41,51 @@ _CLASSES = ("CLI", "Mininet")
 """Classes of mn's that a custom file may define anew. All other names are the file's own, and stay in it."""
 
 
-def runner_for(command: ModuleType) -> Any:
-    """Returns the class of the runner of the command `mn`, which has been loaded as a module."""
+def main(arguments: Sequence[str], prog: str = "flightpath mn") -> int:
+    """Runs `mn` with these arguments in a sandbox, and returns the exit code; its help needs no sandbox."""
+    return exit_code_of(lambda: _start(arguments))
+
+
+def _start(arguments: Sequence[str]) -> int:
+    if is_completing():
+        return 0
+    if {"-h", "--help"} & set(arguments):
+        sys.argv = ["mn", "--help"]
+        return _run_mn()
+    sigterm_as_interrupt()
+    sys.argv = ["mn", *arguments]
+    requested = options.congestion_control_in(arguments)
+    congestion_control.provide(requested)
+    return sandbox.run_inside(lambda: _run_inside(requested))
+
+
+def _run_inside(requested: str | None) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C ends a command, not the network
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
+    congestion_control.choose(requested)
+    try:
+        return _run_mn()
+    finally:
+        print_certificate()
+
+
+def _run_mn() -> int:
+    loader = SourceFileLoader("mn", require("mn"))
+    spec = spec_from_loader("mn", loader)
+    assert spec is not None, "only a loader without a method `exec_module` has none"
+    command = module_from_spec(spec)
+    loader.exec_module(command)
+    sys.modules["__main__"] = command
     command.OptionParser = options.MnOptions  # type: ignore[attr-defined]
-    return type("Runner", (_Runner, command.MininetRunner), {"_names": vars(command)})
+    try:
+        type("Runner", (_Runner, command.MininetRunner), {"_names": vars(command)})()
+    except FlightpathError:
+        raise
+    except Exception as error:
+        debug(traceback.format_exc())
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 class _Runner:

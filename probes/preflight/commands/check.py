@@ -18,6 +18,7 @@ from probes.preflight.commands.common import (
     MAX_MEASUREMENTS,
     add_far_end_options,
     add_profile_option,
+    added_settings,
     open_store,
     print_line,
     profile_of,
@@ -30,10 +31,10 @@ from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
 from probes.preflight.history.health import judged, judgement_text
 from probes.preflight.history.past import PastMeasurement, comparable, describe
+from probes.preflight.history.profiles import last_repetition
 from probes.preflight.history.recording import load_result
 from probes.preflight.history.regression_check import MINIMUM, Forecast, Judgement, Standing, forecast
-from probes.preflight.history.repetition import FILES_AND_FOLDERS, last_repetition
-from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options, read_fields
+from probes.preflight.spec import TRANSFER, Direction, TransferSpec, add_options
 from results.store.location import StoreLocation, store_location
 from results.store.store import Store
 
@@ -163,8 +164,7 @@ def _measure(options: Namespace, direction: Direction) -> TransferSpec:
     from probes.preflight.commands.measure import measure_and_store
 
     location = store_location(options)
-    names = (*FILES_AND_FOLDERS, "stall_limit_s", "connect_limit_s")
-    given = read_fields({name: getattr(options, name) for name in names})
+    given = added_settings(options)
     if profile := profile_of(options, location):
         spec = profile.keeping(given | ({"direction": direction} if options.upload else {}))
         print(visible(f"measuring {profile.name}: {profile.words}"), file=sys.stderr)
@@ -177,11 +177,7 @@ def _measure(options: Namespace, direction: Direction) -> TransferSpec:
 
 
 def _repeated_spec(location: StoreLocation, host: str, direction: Direction, given: Collection[str]) -> TransferSpec:
-    """Returns the specification of the last measurement in this direction, which is announced; the default without one.
-
-    Args:
-        given: the settings that the command line names itself.
-    """
+    """Returns the specification of the last measurement in a direction, and announces it; or the default."""
     default = TransferSpec(direction=direction, iterations=_ITERATIONS)
     try:
         store = Store.open(location, create=False)

@@ -17,7 +17,7 @@ from rich.console import Console
 from flightpath.errors import UsageError
 from flightpath.terminal import plain
 from probes.preflight.history.recording import default_folder
-from probes.preflight.spec import FAR_END, add_options
+from probes.preflight.spec import FAR_END, add_options, read_fields
 from probes.preflight.target import Resolved, resolve
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.ownership import writing_to
@@ -130,6 +130,14 @@ def resolved_target(options: Namespace) -> Resolved:
         identities=options.identity,
         configuration=options.ssh_config,
     )
+
+
+def added_settings(options: Namespace) -> dict[str, Any]:
+    """Returns what a command line may add to settings that are measured again: files and folders, and time limits."""
+    from probes.preflight.history.profiles import FILES_AND_FOLDERS
+
+    names = (*FILES_AND_FOLDERS, "connect_limit_s", "stall_limit_s")
+    return read_fields({name: getattr(options, name) for name in names})
 
 
 def count(text: str) -> int:

@@ -39,13 +39,11 @@ def run(options: Namespace) -> int:
 
         text = json.dumps(dashboard(), indent=2)
     elif options.format == "prometheus":
-        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client import generate_latest
 
         from probes.preflight.service.metrics import Profiles
 
-        registry = CollectorRegistry()
-        registry.register(Profiles(open_store(options)))
-        text = generate_latest(registry).decode().rstrip("\n")
+        text = generate_latest(Profiles(open_store(options))).decode().rstrip("\n")
     else:
         text = "\n".join(json.dumps(each) for each in _perfsonar(options, open_store(options)))
     with output():

@@ -100,31 +100,58 @@ def run(options: Namespace) -> int:
     texts = {name: vars(options).get(name) for name in TransferSpec.__dataclass_fields__}
     spec = TransferSpec.parse({**texts, "direction": options.direction or Direction.UPLOAD})
     sources, targets = sites(options.sources), sites(options.targets or options.sources)
-    pairs = [Pair(a, b) for a in sources for b in targets if Pair(a, a).name != Pair(b, b).name]
-    if not pairs:
-        raise UsageError("--from and --to name one site, and no path", "name another one: --to HOST")
+    _pairs(sources, targets)  # before a profile of them is made
     location = None if options.forget else store_location(options)
     profile = _profile(options.profile, spec, (sources, targets), location) if options.profile else None
     if profile:
         named = [name for name, text in texts.items() if text is not None]
         spec = profile.keeping({name: getattr(spec, name) for name in named})
+    how = {"command": options.command, "ssh_config": options.ssh_config, "at_once": options.at_once}
+    results, files = measure_matrix((sources, targets), spec, location, profile, output=options.output, **how)
+    reported = {"pairs": [as_json(each) for each in results], "files": files}
+    show(options, reported, lambda console: print_matrix(console, results, sources, targets, files))
+    return _exit_code(results)
+
+
+def measure_matrix(
+    ends: tuple[Sequence[str], Sequence[str]],
+    spec: TransferSpec,
+    location: StoreLocation | None,
+    profile: Profile | None,
+    *,
+    command: str,
+    ssh_config: Path | None,
+    at_once: int | None,
+    output: Path | None = None,
+) -> tuple[list[Measured], list[str]]:
+    """Measures, stores and draws the paths between sites, with progress on stderr; returns them and the files.
+
+    Args:
+        ends: where the probe runs, and what it measures the path to.
+        location: location of the store; None: nothing is stored.
+        output: the file to draw into, by default one in the store.
+    """
+    sources, targets = ends
+    pairs = _pairs(sources, targets)
     measured, begun_s = {}, time.monotonic()
-    how = {"command": options.command, "ssh_config": options.ssh_config, "at_once": options.at_once or len(pairs)}
-    for pair, result in measure_pairs(pairs, spec, **how):
+    how_many = at_once or len(pairs)
+    for pair, result in measure_pairs(pairs, spec, command=command, ssh_config=ssh_config, at_once=how_many):
         measured[pair] = _stored(pair, result, spec, location, profile)
         left_s = (time.monotonic() - begun_s) / len(measured) * (len(pairs) - len(measured))
         left = f", {format_span(left_s)} left" if left_s else ""
         outcome = measured[pair].error or measured[pair].words
-        print(
-            visible(f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {outcome}{left}"), file=sys.stderr
-        )
+        line = f"[{len(measured)}/{len(pairs)}] {pair.source} to {pair.target}: {outcome}{left}"
+        print(visible(line), file=sys.stderr)
     results = [measured[pair] for pair in pairs]
-    folder = location.folder if location else None
-    target = options.output or (folder / "preflight-matrix" if folder else None)
-    files = draw(results, sources, targets, target) if target else []
-    told = {"pairs": [as_json(each) for each in results], "files": files}
-    show(options, told, lambda console: print_matrix(console, results, sources, targets, files))
-    return _exit_code(results)
+    target = output or (location.folder / "preflight-matrix" if location else None)
+    return results, draw(results, sources, targets, target) if target else []
+
+
+def _pairs(sources: Sequence[str], targets: Sequence[str]) -> list[Pair]:
+    pairs = [Pair(a, b) for a in sources for b in targets if Pair(a, a).name != Pair(b, b).name]
+    if not pairs:
+        raise UsageError("--from and --to name one site, and no path", "name another one: --to HOST")
+    return pairs
 
 
 def _profile(

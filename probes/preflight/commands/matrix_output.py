@@ -100,7 +100,7 @@ class Measured:
 
     @property
     def remark(self) -> str:
-        """What somebody should know of it; empty if it is as usual."""
+        """The reason why the path needs attention; empty if it is as usual."""
         if self.is_worse and self.judgement and self.judgement.usual_bps:
             return f"worse than usual ({format_rate(self.judgement.usual_bps)})"
         return self.error or (f"* {self.result.verdict}" if self.result and not self.is_trusted else "")
@@ -167,27 +167,26 @@ def summary(results: Sequence[Measured]) -> str:
 
 def draw(results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str], target: Path) -> list[str]:
     """Draws the matrix, and writes its page if there are histories; returns the paths of the files."""
-    rates = {each.pair: each.goodput_bps for each in results if each.goodput_bps}
+    rates: dict[tuple[str, str], float] = {each.pair: each.goodput_bps for each in results if each.goodput_bps}
     if not rates:
         return []
     is_wide = len(targets) > _WIDE
     name = target.stem if target.suffix in (".png", ".svg", ".html") else target.name
     page = target.with_name(f"{name}.html")
-    links = {each.pair: f"{page.name}#{_anchor(each.pair)}" for each in results} if _has_histories(results) else {}
+    links: dict[tuple[str, str], str] = {}
+    if any(each.pasts for each in results):
+        links = {each.pair: f"{page.name}#{_anchor(each.pair)}" for each in results}
     trusted = all(each.is_trusted for each in results if each.result)
     figure = matrix(
-        {(pair.source, pair.target): rate for pair, rate in rates.items()},
-        {
-            (each.pair.source, each.pair.target): _KINDS[each.kind][0] if is_wide else visible(each.words)
-            for each in results
-        },
+        rates,
+        {each.pair: _KINDS[each.kind][0] if is_wide else visible(each.words) for each in results},
         sources,
         targets,
         title="Goodput between sites",
         badge=visible(summary(results)),
         legend=signs() if is_wide else _LEGEND.partition("; failed")[0],
         verdict=Verdict.FAITHFUL if trusted else Verdict.DEGRADED,
-        links={(pair.source, pair.target): link for pair, link in links.items()},
+        links=links,
     )
     files = save_figure(figure, target.with_name(name))
     if links:
@@ -197,12 +196,8 @@ def draw(results: Sequence[Measured], sources: Sequence[str], targets: Sequence[
     return files
 
 
-def _has_histories(results: Sequence[Measured]) -> bool:
-    return any(each.pasts for each in results)
-
-
 def _page(results: Sequence[Measured], sources: Sequence[str], targets: Sequence[str]) -> str:
-    cells = {(each.pair.source, each.pair.target): _cell(each) for each in results}
+    cells: dict[tuple[str, str], MatrixCell] = {each.pair: _cell(each) for each in results}
     paths = [_path(each) for each in results if each.pasts]
     kinds = {kind: (sign, meaning) for kind, (sign, meaning, _) in _KINDS.items()}
     return matrix_page("Goodput between sites", summary(results), sources, targets, cells, kinds, paths)

@@ -22,8 +22,8 @@ from probes.preflight.history.profiles import (
     load_profile,
     profiles,
     remove_profile,
+    repetition,
 )
-from probes.preflight.history.repetition import repetition
 from probes.preflight.spec import CONNECTION, OUTPUT, TRANSFER, Direction, TransferSpec, add_options
 from results.store.location import store_location
 from results.store.store import Store

@@ -15,13 +15,21 @@ from flightpath.errors import FlightpathError, MissingCapability, UntrustworthyR
 from flightpath.launcher import python_module
 from flightpath.terminal import visible
 from flightpath.units import format_bytes, parse_bytes, parse_span
-from probes.preflight.commands.common import add_far_end_options, open_store, print_line, query_parser, show
+from probes.preflight.commands.common import (
+    add_far_end_options,
+    added_settings,
+    count,
+    open_store,
+    print_line,
+    query_parser,
+    resolved_target,
+    show,
+)
 from probes.preflight.history.profiles import Profile, get_profile
 from probes.preflight.history.recording import default_folder
-from probes.preflight.history.repetition import FILES_AND_FOLDERS
 from probes.preflight.service.measuring import Report, alone, beyond_limit, lines, planned_bytes, tell
 from probes.preflight.service.units import Installation, Schedule, has_systemd, uninstall
-from probes.preflight.spec import TRANSFER, add_options, read_fields
+from probes.preflight.spec import TRANSFER, add_options
 from results.store.location import store_location
 from results.store.store import Store
 
@@ -71,8 +79,10 @@ def parser() -> ArgumentParser:
     files = {name: option for name, option in TRANSFER.items() if name in ("sink", "remote_folder")}
     add_options(made, "measurement (files that a profile does not bring)", files)
     made.add_argument("--remote-file", metavar="FILE", help="of the profile, which does not bring it")
-    made.add_argument("--command", metavar="WORDS", help="of a matrix: what starts preflight at its sites")
-    made.add_argument("--at-once", metavar="N", help="of a matrix: maximum of parallel measurements")
+    made.add_argument(
+        "--command", default="preflight", metavar="WORDS", help="of a matrix: what starts preflight at its sites"
+    )
+    made.add_argument("--at-once", type=count, metavar="N", help="of a matrix: maximum of parallel measurements")
     add_far_end_options(made)
     return made
 
@@ -96,7 +106,7 @@ def run(options: Namespace) -> int:
     every_s, spread_s = parse_span(options.every, "--every"), options.spread and parse_span(options.spread, "--spread")
     schedule = Schedule.parse(every_s, spread_s or None)
     _require_within_limit(profile, schedule, parse_bytes(options.daily_limit, "--daily-limit"))
-    profile.keeping(_named(options))
+    profile.keeping(added_settings(options))
     command = python_module("probes.preflight", "service", "run", profile.name, *_words(options))
     installation = Installation(profile.name, schedule, command, options.run_as or "")
     cron = options.cron or not has_systemd()
@@ -140,14 +150,8 @@ def _words(options: Namespace) -> Iterator[str]:
             yield from (action.option_strings[-1], str(whole))
 
 
-def _named(options: Namespace) -> dict[str, object]:
-    """Returns the settings that a profile does not bring, or that do not change what is measured."""
-    names = (*FILES_AND_FOLDERS, "connect_limit_s", "stall_limit_s")
-    return read_fields({name: getattr(options, name) for name in names})
-
-
 def _run(options: Namespace) -> int:
-    """Measures a profile once, and tells whoever is to be told."""
+    """Measures a profile once, writes the file for Prometheus, and runs the alert command."""
     location = store_location(options)
     store = Store.open(location)
     profile = get_profile(store, options.name)
@@ -178,27 +182,15 @@ def _run(options: Namespace) -> int:
 
 
 def _measure(options: Namespace, profile: Profile) -> None:
-    from probes.preflight.commands.measure import measure_and_store  # loads what only a measurement needs
-    from probes.preflight.target import resolve
-
-    spec = profile.keeping(_named(options))
+    spec, location = profile.keeping(added_settings(options)), store_location(options)
     if profile.sources:
-        _measure_matrix(options, profile)
+        from probes.preflight.commands.matrix import measure_matrix
+
+        how = {"command": options.command, "ssh_config": options.ssh_config, "at_once": options.at_once}
+        with contextlib.redirect_stderr(io.StringIO()):  # cron would mail it
+            measure_matrix((profile.sources, profile.targets), spec, location, profile, **how)
         return
+    from probes.preflight.commands.measure import measure_and_store  # loads what only a measurement needs
+
     options.host, options.profile, options.batch = profile.host, profile.name, True
-    where = {"port": options.port, "user": options.user, "identities": options.identity}
-    resolved = resolve(profile.host, **where, configuration=options.ssh_config)
-    measure_and_store(resolved, spec, store_location(options), options)
-
-
-def _measure_matrix(options: Namespace, profile: Profile) -> None:
-    from probes.preflight.commands import matrix
-
-    texts = {"-F": options.ssh_config, "--command": options.command, "--at-once": options.at_once}
-    texts |= {"--store": options.store, "--remote-folder": options.remote_folder}
-    words = [word for flag, text in texts.items() if text for word in (flag, str(text))]
-    ends = ["--from", ",".join(profile.sources), "--to", ",".join(profile.targets), "--profile", profile.name]
-    direction = ["--download"] if profile.settings.spec.direction == "download" else []
-    request = matrix.parser().parse_args([*ends, *direction, "--results", str(options.results), *words])
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # cron would mail it
-        matrix.run(request)
+    measure_and_store(resolved_target(options), spec, location, options)

@@ -9,25 +9,24 @@ from enum import StrEnum
 
 from flightpath.units import format_rate
 from probes.preflight.history.past import PastMeasurement, comparable
-from probes.preflight.history.regression_check import MINIMUM, NEGLIGIBLE, WINDOW, Judgement, Standing, judge
-from results.statistics.robust import mad_scale
+from probes.preflight.history.regression_check import MINIMUM, WINDOW, Judgement, Standing, judge, unremarkable_distance
 
 _SAME_TIME = timedelta(minutes=90)
 """Largest distance of times of day that count as the same."""
 
 _DAY = timedelta(days=1)
-_REACH, _SMALL_SAMPLE = 3.0, 7.0
-"""Distance from the median, in spreads, of what is worse: few good measurements are so, and hardly two in a row."""
+_REACH = 3.0
+"""Distance from the median, in spreads, beyond which a measurement is worse; good ones seldom are."""
 
 _LEARNT = 28
-"""Number of measurements in a row that were worse, after which they are the usual."""
+"""Number of worse measurements in a row after which they count as usual."""
 
 _Rated = tuple[datetime, float]
 """Time and logarithm of a goodput."""
 
 
 class Health(StrEnum):
-    """What a measurement says of its path, from best to worst; from `worse` on, something is wrong."""
+    """Health of a path by one measurement, from best to worst; from `worse` on, something is wrong."""
 
     HEALTHY = "healthy"
     UNKNOWN = "unknown"
@@ -45,10 +44,10 @@ class Condition:
     """A path after its newest measurement.
 
     Attributes:
-        health, reason: what that measurement says, and the figures behind it.
+        health, reason: its health by that measurement, and the figures behind it.
         is_alert: whether the one before it was bad, too: a single bad one tells nobody.
         newest: None if the path was never measured.
-        usual_bps: what the path usually gives; None if that is unknown.
+        usual_bps: usual goodput of the path; None if that is unknown.
     """
 
     path: str
@@ -81,13 +80,13 @@ def conditions(path: str, pasts: Sequence[PastMeasurement]) -> Iterator[Conditio
     morning. Several in a row that were worse do not count among them, until there are `_LEARNT`: then they are what the
     path usually gives. Interrupted measurements say nothing.
     """
-    told = [past for past in pasts if past.goodputs_bps or past.has_ended]
+    judged_ones = [past for past in pasts if past.goodputs_bps or past.has_ended]
     usual, bad, health = list[_Rated](), list[_Rated](), Health.UNKNOWN
-    for past in told:
+    for past in judged_ones:
         before = health
         health, reason, usual_bps = _assess(past, usual)
         yield Condition(path, health, reason, health.is_bad and before.is_bad, past, usual_bps)
-        if not (past.measures_path and past.goodput_bps and past.conditions == told[-1].conditions):
+        if not (past.measures_path and past.goodput_bps and past.conditions == judged_ones[-1].conditions):
             continue
         bad.append((past.at, math.log(past.goodput_bps)))
         if health is not Health.WORSE:
@@ -109,8 +108,7 @@ def _assess(past: PastMeasurement, usual: Sequence[_Rated]) -> tuple[Health, str
     if len(logs) < MINIMUM:
         return Health.UNKNOWN, f"too few measurements to judge: {len(logs)} of {MINIMUM} comparable ones", None
     middle = statistics.median(logs)
-    reach = max(_REACH * (1 + _SMALL_SAMPLE / len(logs)) * mad_scale(logs), -math.log(1 - NEGLIGIBLE))
-    usual_bps, least_bps = math.exp(middle), math.exp(middle - reach)
+    usual_bps, least_bps = math.exp(middle), math.exp(middle - unremarkable_distance(logs, _REACH))
     when = " at this time of day" if at_this_time else ""
     reason = (
         f"{format_rate(past.goodput_bps)}, {past.goodput_bps / usual_bps - 1:+.0%} against the usual "

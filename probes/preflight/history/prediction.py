@@ -129,12 +129,12 @@ def back_test(values: Sequence[float], coverage: float = COVERAGE) -> BackTest |
     moments = range(start, len(values))
     predictions = [predict(values[:now], coverage) for now in moments]
     sides = [_side(expected, values[now]) for expected, now in zip(predictions, moments, strict=True)]
-    told = [number for number in range(len(sides)) if not _is_change(sides[:number])]
+    settled = [number for number in range(len(sides)) if not _is_change(sides[:number])]
     bounds = [(each.low, each.high) for each in predictions if each.low and each.high]
     return BackTest(
-        count=len(told),
-        held=sum(sides[number] == 0 for number in told),
-        unknown=len(sides) - len(told),
+        count=len(settled),
+        held=sum(sides[number] == 0 for number in settled),
+        unknown=len(sides) - len(settled),
         width=statistics.median(high / low for low, high in bounds),
         errors={
             name: statistics.median(abs(rule(values[:now]) / values[now] - 1) for now in moments)

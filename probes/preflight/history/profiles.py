@@ -1,11 +1,13 @@
-"""Profiles: named, pinned sets of what is measured.
+"""Repetitions of a measurement: as the last time, or as a profile pins it under a name.
 
 A profile is stored as a run without cells, of a scenario of its own: it is shared, exported and imported with the
-measurements. So it may come from somebody else, and never brings files or folders (see `repetition`).
+measurements. So it may come from somebody else, as any record may, and nothing that a record names as a file or folder
+is used: it would be read or written with the rights of the user who repeats it.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -15,8 +17,7 @@ from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 from probes.preflight.history.past import METRICS, PastMeasurement, describe, host_name, influences
 from probes.preflight.history.recording import SCENARIO
-from probes.preflight.history.repetition import FILES_AND_FOLDERS, Repetition, repetition
-from probes.preflight.spec import NO_INFLUENCE, TransferSpec
+from probes.preflight.spec import NO_INFLUENCE, NULL_SINK, Direction, TransferSpec, read_json
 from results.records import RunRecord, RunStatus
 from results.store.query import RunQuery
 from results.store.store import Store
@@ -25,6 +26,53 @@ SCENARIO_OF_PROFILES = "preflight-profile"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,47}")
 _MIN_ADOPTED = 2
 """Minimum number of measurements of the same kind that become a profile."""
+
+FILES_AND_FOLDERS = {"remote_file": "REMOTE_FILE", "sink": "--to", "remote_folder": "--remote-folder"}
+"""The settings that name files or folders, and how the user names them."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """The settings of a run to repeat, and the files and folders that are left out, by setting."""
+
+    run_id: str
+    spec: TransferSpec
+    left_out: Mapping[str, Any]
+
+    def announcement(self, named: Collection[str]) -> str:
+        """Returns a line for the user, who has named files or folders for some settings."""
+        text = f"measuring as in {self.run_id}: {describe(asdict(self.spec))}, iterations {self.spec.iterations}"
+        missing = [f"{FILES_AND_FOLDERS[name]} {text}" for name, text in self.left_out.items() if name not in named]
+        if not missing:
+            return text
+        return f"{text}; files and folders are not repeated, only those that you name are used: {', '.join(missing)}"
+
+
+def last_repetition(store: Store, host: str, direction: Direction, last: int) -> Repetition | None:
+    """Returns the repetition of a far end's newest measurement in a direction that belongs to no profile.
+
+    It is None if there is none among the `last` ones, or if its settings are of another version.
+    """
+    for run in reversed(store.history(RunQuery(SCENARIO, host_name(host), last), ())):
+        configuration, profile = run.record.plan.get("configuration"), run.record.plan.get("profile")
+        if not profile and isinstance(configuration, Mapping) and configuration.get("direction") == direction:
+            return repetition(run.record.run_id, configuration)
+    return None
+
+
+def repetition(run_id: str, configuration: Mapping[str, object]) -> Repetition | None:
+    """Returns the repetition of a run; None if its settings are of another version."""
+    settings = {name: value for name, value in configuration.items() if name not in FILES_AND_FOLDERS}
+    try:
+        spec = read_json(TransferSpec, json.dumps(settings))
+    except (ValueError, UsageError):
+        return None
+    left_out = {
+        name: str(configuration[name])
+        for name in FILES_AND_FOLDERS
+        if configuration.get(name) not in (None, "", NULL_SINK)
+    }
+    return Repetition(run_id, spec, left_out)
 
 
 @dataclass(frozen=True)
@@ -55,17 +103,13 @@ class Profile:
 
     @property
     def words(self) -> str:
-        """What it measures, in a few words."""
+        """Its ends and settings in a few words."""
         ends = self.host or f"{', '.join(self.sources)} to {', '.join(self.targets)}"
         settings = {**asdict(self.settings.spec), **self.settings.left_out}
         return f"{ends}: {describe(settings)}, iterations {self.settings.spec.iterations}"
 
     def path(self, text: str | None) -> str:
-        """Returns the path that a command line names, or the only one.
-
-        Raises:
-            UsageError: it names another one, or none of several.
-        """
+        """Returns the path that a command line names, or the only one."""
         if text and host_name(text) in self.paths:
             return host_name(text)
         if text or len(self.paths) > 1:
@@ -75,11 +119,7 @@ class Profile:
         return self.paths[0]
 
     def keeping(self, named: Mapping[str, Any]) -> TransferSpec:
-        """Returns the settings with those that a command line names, which may not change what is measured.
-
-        Raises:
-            UsageError: they would, or a file that is a part of what is measured is not named.
-        """
+        """Returns the settings with those that a command line names, which may not change what is measured."""
         pinned = {**asdict(self.settings.spec), **self.settings.left_out}
         changed = [name for name, value in named.items() if name not in NO_INFLUENCE and pinned[name] != value]
         if changed:
@@ -104,11 +144,7 @@ def profiles(store: Store) -> list[Profile]:
 
 
 def find_profile(store: Store, name: str) -> Profile | None:
-    """Returns a profile; None if there is none of this name.
-
-    Raises:
-        UsageError: another version wrote it.
-    """
+    """Returns a profile; None if there is none of this name."""
     records = store.find(RunQuery(SCENARIO_OF_PROFILES, profile=name))
     if not records:
         return None
@@ -118,11 +154,7 @@ def find_profile(store: Store, name: str) -> Profile | None:
 
 
 def get_profile(store: Store, name: str) -> Profile:
-    """Returns a profile.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
+    """Returns a profile."""
     if found := find_profile(store, name):
         return found
     known = [each.name for each in profiles(store)]

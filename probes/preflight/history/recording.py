@@ -58,17 +58,11 @@ class Recording:
     """Stores a measurement while it is made: an iteration survives the end of this process as soon as it was added.
 
     Args:
-        location: location of the store, which is made if there is none.
         environment: environment of this machine (JSON values).
-        command: the argument list that repeats it; this process's by default.
         profile: name under which the measurement's settings are pinned, if any.
 
     Attributes:
         run_id: ID of the run; "" until it begins, at the latest with the first iteration.
-
-    Raises:
-        UsageError: the store cannot be used.
-        StoreFailed: the store cannot be written.
     """
 
     def __init__(
@@ -78,7 +72,6 @@ class Recording:
         spec: TransferSpec,
         *,
         environment: Mapping[str, Any] | None = None,
-        command: Sequence[str] | None = None,
         profile: str = "",
     ) -> None:
         from results.store.run_store import RunStore, recover  # slow to load, and a measurement may not be stored
@@ -91,17 +84,12 @@ class Recording:
         self._store = RunStore.open(location)
         recover(StoreLocation.of(location))
         self._target, self._spec, self._environment = target, spec, environment or {}
-        self._command = sys.orig_argv if command is None else command
         self._profile = profile
         self._added: set[int] = set()
         self.run_id = ""
 
     def begin(self, started_at: str) -> None:
-        """Begins the run, at a time in ISO 8601, and reserves space for it: nothing that is measured then is lost.
-
-        Raises:
-            StoreFailed: the disk is full.
-        """
+        """Begins the run, at a time in ISO 8601, and reserves space for it: nothing that is measured then is lost."""
         plan = {
             "host": self._target.name,
             "target": str(self._target),
@@ -110,7 +98,7 @@ class Recording:
             **({"profile": self._profile} if self._profile else {}),
         }
         started = datetime.fromisoformat(started_at).astimezone()
-        self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, self._command, started)
+        self.run_id = self._store.begin_run(SCENARIO, plan, self._environment, sys.orig_argv, started)
         if not self._store.has_reserve(self.run_id):
             self.abort(RunStatus.FAILED)
             from results.store.backend import StoreFailed

@@ -118,13 +118,18 @@ def judge(goodputs_bps: Sequence[float]) -> Judgement:
         usual = math.exp(statistics.median(before)) if before else None
         return Judgement(Standing.UNKNOWN, goodputs_bps[-1], usual, None, None, len(before))
     usual = statistics.median(before)
-    reach = max(_CUT_OFF * (1 + _SMALL_SAMPLE / len(before)) * mad_scale(before), _NEGLIGIBLE_LOG)
+    reach = unremarkable_distance(before, _CUT_OFF)
     standing, together = _side(today - usual, reach), False
     if standing is Standing.WITHIN:
         standing = _recent_standing(logs)
         together = standing is not Standing.WITHIN
     usual_bps, low_bps, high_bps = (math.exp(each) for each in (usual, usual - reach, usual + reach))
     return Judgement(standing, goodputs_bps[-1], usual_bps, low_bps, high_bps, len(before), together)
+
+
+def unremarkable_distance(logs: Sequence[float], spreads: float) -> float:
+    """Returns how far from the median of some values the next one may be, given in spreads of an exactly known one."""
+    return max(spreads * (1 + _SMALL_SAMPLE / len(logs)) * mad_scale(logs), _NEGLIGIBLE_LOG)
 
 
 def _side(distance: float, reach: float) -> Standing:

@@ -2,12 +2,16 @@
 
 Rates are in bits per second, times in seconds, sizes in bytes, probabilities in (0, 1]. If the maximum segment size
 (`mss_bytes`) is payload, so are rates and other sizes. The models assume nothing about the far end and other traffic.
+They raise ValueError for a time or a rate of a stream that is not positive, and for another probability.
 """
 
 import math
 
 RENO_CONSTANT = math.sqrt(3 / 2)
 """Mathis et al. 1997, table 1: periodic loss, every packet acknowledged; 0.87 with delayed acknowledgements."""
+
+_CUBIC_C, _CUBIC_BETA = 0.4, 0.7
+"""CUBIC's constant in segments per s³, and the factor by which a loss shrinks its window."""
 
 
 def bdp_bytes(rate_bps: float, rtt_s: float) -> float:
@@ -19,22 +23,16 @@ def window_limit_bps(window_bytes: float, rtt_s: float) -> float:
     """Returns the rate of one window per round trip: Equation 2 of the paper Net-Preflight Check.
 
     Its last form, bandwidth times RTT over latency, is the same with the bandwidth-delay product as the window.
-
-    Raises:
-        ValueError: the round trip time is not positive.
     """
     return window_bytes * 8 / _positive(rtt_s, "round trip time")
 
 
-def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, constant: float = RENO_CONSTANT) -> float:
+def mathis_bps(mss_bytes: float, rtt_s: float, loss: float) -> float:
     """Returns the rate of a Reno connection under loss: MSS/RTT times C/sqrt(p), without timeouts and window limit.
 
     Source: Mathis, Semke, Mahdavi, Ott, *The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm*, 1997.
-
-    Raises:
-        ValueError: loss is not in (0, 1], or the round trip time is not positive.
     """
-    return mss_bytes * 8 / _positive(rtt_s, "round trip time") * constant / math.sqrt(_probability(loss))
+    return mss_bytes * 8 / _positive(rtt_s, "round trip time") * RENO_CONSTANT / math.sqrt(_probability(loss))
 
 
 def padhye_bps(
@@ -55,9 +53,6 @@ def padhye_bps(
         loss: the probability of a loss event: a loss after which the rest of the round's packets is lost too.
         timeout_s: the first retransmission timeout; four round trips, but no less than Linux's 0.2 s, by default.
         acknowledged: packets per acknowledgement (b): 2 with delayed acknowledgements.
-
-    Raises:
-        ValueError: loss is not in (0, 1], or the round trip time is not positive.
     """
     rtt_s, p = _positive(rtt_s, "round trip time"), _probability(loss)
     timeout_s = max(4 * rtt_s, 0.2) if timeout_s is None else timeout_s
@@ -66,16 +61,10 @@ def padhye_bps(
     return min(window_limit_bps(window_bytes, rtt_s), mss_bytes * 8 / (congested_s + timed_out_s))
 
 
-def cubic_bps(mss_bytes: float, rtt_s: float, loss: float, *, scale: float = 0.4, decrease: float = 0.7) -> float:
-    """Returns the rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno.
-
-    `scale` is CUBIC's constant C, in segments per s³; `decrease` is the factor by which a loss shrinks the window.
-
-    Raises:
-        ValueError: loss is not in (0, 1], or the round trip time is not positive.
-    """
+def cubic_bps(mss_bytes: float, rtt_s: float, loss: float) -> float:
+    """Returns the rate of a CUBIC connection under loss: RFC 9438, figures 5 and 6, and at least that of Reno."""
     rtt_s, p = _positive(rtt_s, "round trip time"), _probability(loss)
-    window = (scale * (3 + decrease) / (4 * (1 - decrease))) ** 0.25 * (rtt_s / p) ** 0.75
+    window = (_CUBIC_C * (3 + _CUBIC_BETA) / (4 * (1 - _CUBIC_BETA))) ** 0.25 * (rtt_s / p) ** 0.75
     return max(window * mss_bytes * 8 / rtt_s, mathis_bps(mss_bytes, rtt_s, p))
 
 
@@ -84,9 +73,6 @@ def streams_for(rate_bps: float, stream_bps: float) -> int:
 
     Source: Hacker, Athey, Noble, *The End-to-End Performance Effects of Parallel TCP Sockets on a Lossy Wide-Area
     Network*, 2002: the rates of streams add up as long as they do not congest the path themselves.
-
-    Raises:
-        ValueError: the rate of a stream is not positive.
     """
     return max(1, math.ceil(rate_bps / _positive(stream_bps, "rate of a stream") - 1e-9))
 

@@ -45,6 +45,7 @@ def dashboard() -> dict[str, Any]:
             (12, 26, 12, 8),
         ),
     ]
+    source = {"type": "datasource", "name": "datasource", "label": "Data source", "query": "prometheus"}
     return {
         "title": "Flightpath preflight",
         "uid": "flightpath-preflight",
@@ -54,7 +55,7 @@ def dashboard() -> dict[str, Any]:
         "editable": True,
         "refresh": "5m",
         "time": {"from": "now-7d", "to": "now"},
-        "templating": {"list": [_data_source(), _variable("profile", ""), _variable("path", '{profile=~"$profile"}')]},
+        "templating": {"list": [source, _variable("profile", ""), _variable("path", '{profile=~"$profile"}')]},
         "annotations": {"list": []},
         "panels": [{"id": number, **panel} for number, panel in enumerate(panels, start=1)],
     }
@@ -99,10 +100,6 @@ def _mappings() -> list[dict[str, Any]]:
         for level, health in enumerate(Health)
     }
     return [{"type": "value", "options": texts}]
-
-
-def _data_source() -> dict[str, Any]:
-    return {"type": "datasource", "name": "datasource", "label": "Data source", "query": "prometheus"}
 
 
 def _variable(label: str, among: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
-"""One measurement of a profile by the system: never two at once, within a day's traffic, and whoever is to be told."""
+"""One measurement of a profile by the system: never two at once, within a day's traffic, and its alerts."""
 
-import fcntl
 import json
 import os
 import subprocess
@@ -19,6 +18,7 @@ from probes.preflight.history.health import Condition, Health, conditions
 from probes.preflight.history.profiles import Profile, load_profile
 from probes.preflight.history.recording import SCENARIO
 from results.store.query import RunQuery
+from results.store.run_lock import RunLock
 from results.store.store import Store
 
 _LOCK = ".preflight-service"
@@ -34,25 +34,15 @@ _SEEN = timedelta(days=30)
 
 @contextmanager
 def alone(folder: Path, limit_s: float) -> Iterator[bool]:
-    """Yields whether no other measurement by the system goes on, for which it waits so long."""
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Yields whether no other measurement by the system goes on; waits up to a limit for its end."""
+    deadline = time.monotonic() + limit_s
+    while (lock := RunLock.take(folder, _LOCK)) is None and time.monotonic() < deadline:
+        time.sleep(1)
     try:
-        deadline = time.monotonic() + limit_s
-        while not (free := _locked(handle)) and time.monotonic() < deadline:
-            time.sleep(1)
-        yield free
+        yield lock is not None
     finally:
-        os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks
-    return True
+        if lock is not None:
+            lock.release()
 
 
 def planned_bytes(profile: Profile) -> int | None:
@@ -130,21 +120,17 @@ class Report:
 
 
 def tell(command: str, report: Report) -> None:
-    """Runs the alert command if an alert begins or ends: in the environment and on stdin, what and why.
-
-    Raises:
-        UntrustworthyResult: it failed.
-    """
+    """Runs the alert command if an alert begins or ends; its environment and stdin say what happened and why."""
     if not (changed := report.changed):
         return
     begins = [each for each in changed if each.is_alert]
-    told = max(begins or changed, key=lambda each: list(Health).index(each.health))
+    worst = max(begins or changed, key=lambda each: list(Health).index(each.health))
     named = [f"{each.path}: {each.reason}" for each in (begins or changed)]
     more = [f"and {len(named) - _MANY_PATHS} more"] if len(named) > _MANY_PATHS else []
     variables: Mapping[str, str] = {
         "FLIGHTPATH_PROFILE": report.profile.name,
         "FLIGHTPATH_STATE": "alert" if begins else "recovered",
-        "FLIGHTPATH_VERDICT": told.health,
+        "FLIGHTPATH_VERDICT": worst.health,
         "FLIGHTPATH_REASON": visible("\n".join([*named[:_MANY_PATHS], *more]), keep="\n"),
     }
     try:
@@ -163,7 +149,7 @@ def tell(command: str, report: Report) -> None:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yields what the journal says."""
+    """Yields the lines for the journal, one per path."""
     for each in report.now:
         state = ", alert" if each.is_alert else ""
         yield visible(f"{report.profile.name} {each.path}: {each.health}{state}: {each.reason}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, write_to_textfile
+from prometheus_client import write_to_textfile
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -32,10 +32,6 @@ class Profiles(Collector):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def describe(self) -> Iterable[Metric]:
-        """Returns nothing: registering this collector reads no store."""
-        return ()
-
     @override
     def collect(self) -> Iterable[Metric]:
         families = _Families()
@@ -52,10 +48,8 @@ def write_textfile(store: Store, folder: Path) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    registry = CollectorRegistry()
-    registry.register(Profiles(store))
     path = folder / TEXTFILE
-    write_to_textfile(str(path), registry)
+    write_to_textfile(str(path), Profiles(store))
     path.chmod(0o644)  # node_exporter is another user
     give_to_caller(path)
 

@@ -1,4 +1,4 @@
-"""What the system runs a profile with: a systemd service and its timer, or a line of a crontab."""
+"""Scheduling of a profile's measurements: a systemd service and its timer, or a line of a crontab."""
 
 import hashlib
 import shlex
@@ -45,11 +45,11 @@ _NETWORK = "Wants=network-online.target\nAfter=network-online.target\n"
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a profile is measured.
+    """The times at which a profile is measured.
 
     Attributes:
         every_min: minutes from one measurement to the next; they divide an hour or a day.
-        spread_min: the measurement begins up to so many minutes later, on each machine always the same.
+        spread_min: largest delay of a measurement, in minutes; a machine always has the same one.
     """
 
     every_min: int
@@ -128,12 +128,7 @@ class Installation:
         return f"{fields} {words} > /dev/null {_mark(self.name)}"
 
     def install(self, *, cron: bool) -> list[str]:
-        """Installs and starts it, in place of an earlier one; returns the files, or the crontab's line.
-
-        Raises:
-            UsageError: the folder of the units cannot be written.
-            MissingCapability: there is no systemd and no cron, or it refuses.
-        """
+        """Installs and starts it, in place of an earlier one; returns the files, or the crontab's line."""
         if cron:
             _edit_crontab(self.name, self.cron_line())
             return [self.cron_line()]

@@ -12,7 +12,7 @@ from mininet.log import lg
 from flightpath.project import PROJECT
 from tests.support.mininet_command import machine
 from topologies.mininet import network
-from topologies.mininet.command import main
+from topologies.mininet.runner import main
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
 

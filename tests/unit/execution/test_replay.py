@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from execution.replay import command
-from execution.replay.repeated import difference, planned_cell, stored_cell, stored_plan
+from execution.replay.command import difference, planned_cell, stored_cell, stored_plan
 from experiments import catalogue
 from experiments.fidelity.watch import LOAD_BEGAN
 from experiments.plan import Plan

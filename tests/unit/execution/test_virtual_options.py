@@ -4,7 +4,7 @@ import pytest
 
 from execution import virtual
 from execution.mininet_clock import ClockOptions
-from execution.seeds import Outcome, _first_difference, _telling_line, summary
+from execution.seeds import Outcome, _failure_line, _first_difference, summary
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 
@@ -34,7 +34,7 @@ def test_failures_that_differ_in_numbers_only_are_one_kind_the_most_frequent_fir
     [(b"ok 1\nnot ok 2 - join\n# done\n\n", "not ok 2 - join"), (b"a\nb\n", "b"), (b" \n", "no output")],
 )
 def test_the_line_that_speaks_of_a_failure_is_shown(output, line):
-    assert _telling_line(output) == line
+    assert _failure_line(output) == line
 
 
 def test_the_first_line_that_differs_is_shown():

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from execution.cluster import turns
-from execution.cluster.about import difference
 from execution.cluster.cluster import ClusterExecutor
 from execution.cluster.key import make_key, scheduler_address, security
-from execution.cluster.proof import LinkProof, Proof, prove
+from execution.cluster.machine import LinkProof, Proof, difference, prove
 from execution.cluster.sending import SentCell, keep
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
@@ -202,7 +201,7 @@ def test_a_proof_is_found_out_once_for_all_workers_of_a_machine(monkeypatch):
         found.append(1)
         return Proof(missing=["veth"], clocks={Clock.REAL: LinkProof(why_not="no root")})
 
-    monkeypatch.setattr("execution.cluster.proof._found", examine)
+    monkeypatch.setattr("execution.cluster.machine._found", examine)
     first = prove({"machine": "1", "commit": "a"}, told.append)
     assert prove({"machine": "1", "commit": "a"}, told.append) == first and len(found) == len(told) == 1
     prove({"machine": "1", "commit": "b"}, told.append)

@@ -13,13 +13,11 @@ from results.records import Claim, ClaimVerdict, RunStatus, Verdict
 from results.store.store import Store
 from scenarios.reproduction import writing
 from scenarios.reproduction.content import FigurePage, Page, PaperPage, counts, measured, measured_figures
-from scenarios.reproduction.html import _coded
 from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value, papers
 from scenarios.reproduction.parts import Part
-from scenarios.reproduction.quoting import DOCUMENTS, with_figures
 from scenarios.reproduction.record import FORMAT, MeasuredFigure, Record, newest_evidence, read, record_of
-from scenarios.reproduction.writing import COMMITTED
+from scenarios.reproduction.writing import COMMITTED, QUOTING, _coded, with_figures
 from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run
 from tests.support.stored_runs import HOSTILE
 
@@ -205,7 +203,7 @@ def test_words_between_backticks_are_code_and_nothing_else_is_markup():
 RECORD = Record(FORMAT, (), (), (MeasuredFigure("part", "Figure 1", (("rate, low", "4", "5 Gbit/s (4 to 6)"),)),))
 
 
-@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", QUOTING, ids=lambda file: file.name)
 def test_the_documents_say_what_the_record_says(file):
     text = file.read_text(encoding="utf-8")
     assert not re.search(r"^\s*<!--=", text, re.MULTILINE), "there a comment would end the paragraph"
@@ -217,5 +215,7 @@ def test_a_value_is_replaced_with_or_without_its_interval():
     without = "b <!--=~part, Figure 1: rate, low-->{}<!--=--> c"
     text = with_figures(f"{with_interval.format('old')} {without.format('old' + chr(10))}", RECORD)
     assert text == f"{with_interval.format('5 Gbit/s (4 to 6)')} {without.format('5 Gbit/s')}"
-    with pytest.raises(UsageError, match="the record has no 'part, Figure 1: rates'"):
+    with pytest.raises(UsageError, match="the record has no 'part, Figure 1: rates'") as refusal:
         with_figures("<!--=part, Figure 1: rates-->1<!--=-->", RECORD)
+    hint = "did you mean 'part, Figure 1: rate, low'? docs/reproduction.json has all names"
+    assert refusal.value.hint == hint, "the record has some 200 names"

@@ -13,9 +13,9 @@ from flightpath.identity import identity
 from flightpath.project import PROJECT
 from results.metrics import metric_kind
 from results.records import ClaimVerdict, RunStatus
-from scenarios.reproduction import measuring_code, provenance, writing
+from scenarios.reproduction import check, measuring_code, writing
 from scenarios.reproduction.__main__ import main
-from scenarios.reproduction.measuring import command, duration, measure, remaining_s
+from scenarios.reproduction.measuring import command, measure, remaining_s
 from scenarios.reproduction.measuring_code import is_same_program
 from scenarios.reproduction.papers import papers, reason
 from scenarios.reproduction.parts import FULL_SIZE, PARTS, Part, chosen
@@ -135,9 +135,9 @@ def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_part
         return [replace(committed.parts[0], name=f"part{number}", commit=of) for number, of in enumerate(commits)]
 
     committed, first = read(writing.COMMITTED), checkout("scenarios/x.py")
-    provenance.require_one_commit(parts(first, first), tmp_path)
+    check.require_one_commit(parts(first, first), tmp_path)
     second = checkout("native/relay/main.c")
-    provenance.require_one_commit(parts(first), tmp_path)
+    check.require_one_commit(parts(first), tmp_path)
     for wrong, said in [
         ((first, f"{first}, modified 12345678"), "part1 was measured by a changed checkout"),
         (("",), "without a commit"),
@@ -145,8 +145,8 @@ def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_part
         ((first, second), "by 2 commits"),
     ]:
         with pytest.raises(UsageError, match=said):
-            provenance.require_one_commit(parts(*wrong), tmp_path)
-    assert provenance.stale(parts(first, second), tmp_path) == ["part0"]
+            check.require_one_commit(parts(*wrong), tmp_path)
+    assert check.stale(parts(first, second), tmp_path) == ["part0"]
 
 
 def test_what_a_modified_checkout_was_is_unknown_unless_it_still_is(checkout, tmp_path):
@@ -169,7 +169,7 @@ def test_a_commit_of_an_imported_run_is_no_option_of_git(checkout, tmp_path):
 def test_the_time_left_is_told_and_a_complete_part_is_not_measured(store, capfd):
     stored_run(store)
     assert measure([state_of(SMALL, store)], store.folder, None) == 0
-    assert capfd.readouterr().err == "[1/1] dtn_mss: complete already; about 0 min left in all\n"
+    assert capfd.readouterr().err == "[1/1] dtn_mss: complete already; about 0 s left in all\n"
 
 
 def test_a_part_that_cannot_be_measured_does_not_keep_the_others_from_it(store, capfd):
@@ -185,13 +185,6 @@ def test_on_the_real_clock_no_cells_are_measured_at_once(tmp_path):
     words = command(State(part, planned=70), tmp_path, 2)
     assert "--jobs" not in words
     assert words[-6:] == ["--clock", "real", "--scale", "1", "--results", str(tmp_path)]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 min"), (5, "1 min"), (3000, "50 min"), (7000, "1 h 57 min"), (3 * 86400, "3.0 days")]
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
 
 
 def test_the_papers_own_sizes_are_a_run_of_their_own(tmp_path, capsys):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topologies.capture import pcapng
+from flightpath import pcapng
 
 PACKETS = st.lists(
     st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 10**9 - 1), st.integers(0, 2**16), st.binary(max_size=200)),

@@ -1,19 +1,25 @@
-"""A worker's proof: what its machine lacks, and whether links are there what they should be.
+"""The machine of a worker: facts about it, and the proof of what it can.
 
-One worker of a machine finds it out, and the others, and those that are started within the hour, read it.
+The proof is what the doctor finds missing, and whether links are there what they should be. One worker of a machine
+finds it out, and the others, and those that are started within the hour, read it.
 """
 
 import contextlib
 import fcntl
+import functools
 import json
+import os
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from execution.cluster import turns
+from execution.guest_executors import max_parallel_kernels
 from execution.guests.calling import called
 from execution.guests.guest import Guest
 from execution.guests.process import ProcessGuest
@@ -22,6 +28,8 @@ from execution.uml.uml import UserModeLinux
 from experiments.fidelity.calibration import judge_calibration
 from flightpath.clock import Clock
 from flightpath.errors import FlightpathError
+from flightpath.identity import identity
+from flightpath.processes import memory_bytes
 from results.records import Verdict
 from topologies.doctor.check import State
 from topologies.doctor.examination import examine_machine
@@ -31,6 +39,46 @@ from topologies.sandbox import sandbox
 from topologies.testbed.testbed import Testbed
 
 _MEMORY_MIB, _LIMIT_S, _VALID_S = 1024, 120.0, 3600.0
+
+
+own_identity = functools.cache(identity)
+"""Version and commit of what this process has loaded, whatever becomes of the checkout meanwhile."""
+
+
+@functools.cache
+def this_machine() -> dict[str, Any]:
+    """Facts about this machine, as JSON values; the first call may take half a minute, and says so.
+
+    `machine` tells machines apart, even where several have one name; several workers on one machine share it. `clocks`
+    are those by which it can measure, `labs` is how many cells of virtual time at once, `proof` what `prove` found.
+    """
+    machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    proof = prove({"machine": machine, **own_identity()}, lambda text: print(text, flush=True))
+    clocks = [clock for clock in Clock if not proof.clocks[clock].why_not]
+    return {
+        "host": platform.node(),
+        "machine": machine,
+        "kernel": platform.release(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory_bytes()["MemTotal"],
+        "clocks": [str(clock) for clock in clocks],
+        "labs": max_parallel_kernels() if Clock.VIRTUAL in clocks else 0,
+        "identity": own_identity(),
+        "proof": json.loads(proof.model_dump_json()),
+    }
+
+
+def difference(theirs: Mapping[str, Any]) -> str:
+    """Returns why a worker may not measure for this process; empty if it may."""
+    ours, there = own_identity(), theirs["identity"]
+    if ours == there:
+        return ""
+    return f"{theirs['host']} has {_words(there)} instead of {_words(ours)}"
+
+
+def _words(of: Mapping[str, str]) -> str:
+    commit = of.get("commit")
+    return f"Flightpath {of['flightpath']}" + (f" at commit {commit}" if commit else "")
 
 
 class ProvenLink(BaseModel):
@@ -44,8 +92,8 @@ class LinkProof(BaseModel):
     """A link of 100 Mb/s and 10 ms, measured on one clock of a machine.
 
     Attributes:
-        why_not: why cells cannot be measured so there; empty if they can.
-        reasons: what is not as it should be.
+        why_not: reason why cells cannot be measured on this clock; empty if they can.
+        reasons: deviations of the link from its specification.
         links: both directions, as they were measured (`LinkCalibration`).
     """
 
@@ -74,11 +122,10 @@ class _Kept(BaseModel):
 
 
 def prove(of: Mapping[str, str], tell: Callable[[str], None]) -> Proof:
-    """Finds out what this machine can; reads it if that was found out within the last hour.
+    """Examines this machine, or reads the result if another worker did so within the last hour.
 
     Args:
-        of: what the proof is of: another machine or commit needs another one.
-        tell: is called with what goes on.
+        of: machine and commit that are proven; others need a proof of their own.
     """
     file = turns.folder() / "proof.json"
     with turns.opened("proof") as lock:

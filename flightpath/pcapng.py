@@ -1,4 +1,4 @@
-"""Converts tcpdump's output into a pcapng file: `python pcapng.py INTERFACE FILE MAX_BYTES < pcap`.
+"""Blocks of pcapng files, and a program that converts tcpdump's output: `python pcapng.py INTERFACE FILE MAX_BYTES`.
 
 tcpdump of Debian 12 and 13 writes only the older pcap format, which does not name the interface. Wireshark's dumpcap
 writes pcapng, but loses the last packets when it is ended, does not count them as dropped, reports that it is ready too
@@ -17,7 +17,7 @@ _PCAP_NS_MAGIC, _PCAP_US_MAGIC = 0xA1B23C4D, 0xA1B2C3D4
 _PCAP_HEADER, _PCAP_RECORD = struct.Struct("=IHHiIII"), struct.Struct("=IIII")
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _BYTE_ORDER = 0x1A2B3C4D
-_OPTION_END, _NAME, _RESOLUTION = 0, 2, 9
+_OPTION_END, _COMMENT, _NAME, _RESOLUTION = 0, 1, 2, 9
 _CHUNK = 1 << 18
 
 
@@ -50,22 +50,25 @@ class PcapReader:
         self._rest = rest[at:]
 
 
-def header(interface: str, link_type: int, snapshot_bytes: int) -> bytes:
-    """Returns the first two blocks of a file: the section header and the interface description."""
-    section = struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1)
-    name = interface.encode()
-    options = _option(_NAME, name) + _option(_RESOLUTION, b"\x09") + _option(_OPTION_END, b"")
-    description = struct.pack("=HHI", link_type, 0, snapshot_bytes) + options
-    return _block(_SECTION, section) + _block(_INTERFACE, description)
+def section() -> bytes:
+    """Returns the block with which a file begins."""
+    return _block(_SECTION, struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1))
 
 
-def packet(time_ns: int, length: int, kept: bytes) -> bytes:
-    """Returns the block of a packet."""
-    fields = struct.pack("=IIIII", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(kept), length)
-    return _block(_PACKET, fields + _padded(kept))
+def interface(name: str, link_type: int, snapshot_bytes: int, comment: str = "") -> bytes:
+    """Returns the block of an interface, whose packets have times in nanoseconds."""
+    options = _option(_NAME, name.encode()) + _comment(comment) + _option(_RESOLUTION, b"\x09")
+    return _block(_INTERFACE, struct.pack("=HHI", link_type, 0, snapshot_bytes) + options + _option(_OPTION_END, b""))
 
 
-def main(interface: str, file: str, max_bytes: int) -> None:
+def packet(time_ns: int, length: int, kept: bytes, number: int = 0, comment: str = "") -> bytes:
+    """Returns the block of a packet on the interface with a number."""
+    fields = struct.pack("=IIIII", number, time_ns >> 32, time_ns & 0xFFFFFFFF, len(kept), length)
+    options = _comment(comment) + _option(_OPTION_END, b"") if comment else b""
+    return _block(_PACKET, fields + _padded(kept) + options)
+
+
+def main(name: str, file: str, max_bytes: int) -> None:
     """Writes the file; prints its numbers of packets and bytes, and whether it reached `max_bytes`."""
     target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     reader, count, size, is_full = PcapReader(), 0, 0, False
@@ -75,7 +78,7 @@ def main(interface: str, file: str, max_bytes: int) -> None:
             blocks.append(packet(*captured))
             count += 1
         if size == 0 and reader.link_type:
-            blocks.insert(0, header(interface, reader.link_type, reader.snapshot_bytes))
+            blocks.insert(0, section() + interface(name, reader.link_type, reader.snapshot_bytes))
         written = b"".join(blocks)
         os.write(target, written)  # whole blocks in one call
         size += len(written)
@@ -86,6 +89,10 @@ def main(interface: str, file: str, max_bytes: int) -> None:
 def _block(kind: int, body: bytes) -> bytes:
     length = len(body) + 12
     return struct.pack("=II", kind, length) + body + struct.pack("=I", length)
+
+
+def _comment(text: str) -> bytes:
+    return _option(_COMMENT, text.encode()) if text else b""
 
 
 def _option(code: int, value: bytes) -> bytes:
