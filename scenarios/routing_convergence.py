@@ -110,8 +110,8 @@ class RoutingConvergence(Scenario):
       black_hole  the first link carries nothing, and nobody sees it: only silence tells
 
     OSPF says hello each 10 s and waits for 40 s, fast OSPF waits for 1 s; BGP waits for 180 s, fast BGP for 9 s; with
-    BFD they get a packet each 300 ms and wait for three. The controller steers TCP alone. The longest time without an
-    answer, or without data, is what the failure costs.
+    BFD they get a packet each 300 ms and wait for three. The longest time without an answer, or without data,
+    is what the failure costs.
 
       flightpath run routing_convergence
       flightpath run routing_convergence --routing ospf,ospf_bfd --only failure=black_hole

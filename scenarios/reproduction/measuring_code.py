@@ -36,8 +36,9 @@ _OF_FILES = "experiments.files"
 _USERS = {"native/tunnel/": "topologies.testbed.tunnel", "services/quic/": "services.quic.implementation"}
 """Folders of files, besides Python's, on which only experiments that import a module depend, and that module."""
 
-_FOLDERS_WITHOUT, _ENDS_WITHOUT = ("native/recorder/", "scenarios/reproduction/"), (".md", "claims.py", "figures.py")
-"""Folders, and ends of files' names, on which no measurement of the record depends."""
+_FOLDERS_WITHOUT = "native/recorder/", "scenarios/reproduction/", "experiments/files/template.toml"
+_ENDS_WITHOUT = (".md", "claims.py", "figures.py")
+"""Folders or files, and ends of files' names, on which no measurement of the record depends."""
 
 
 def is_same_program(environment: Mapping[str, Any], scenario: str | None, project: Path = PROJECT) -> bool:
