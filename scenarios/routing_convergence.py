@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mininet.topo import Topo
 
@@ -20,8 +20,8 @@ from flightpath.overrides import override
 from probes.transfers.ping import Ping
 from probes.transfers.stream import Stream
 from results.figures.charts import looks_of
-from results.figures.drawing import Figures
-from results.records import Cell, Measurement, Metric
+from results.figures.drawing import Draw, Figures
+from results.records import Cell, CellResult, Measurement, Metric
 from services.frr.package import Frr
 from services.frr.protocols import PROTOCOLS
 from services.frr.router import RoutingRouters, routes
@@ -32,6 +32,9 @@ from topologies.hosts.routing import addressing
 from topologies.links.events import LinkEvent
 from topologies.links.texts import link_spec
 from topologies.testbed.testbed import Testbed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CONTROLLER = "controller"
 CLIENT, SERVER = "h1", "h2"
@@ -68,6 +71,22 @@ _BARS = {
     "silence_ping": ("Longest time without an answer to a ping, after the failure", "s", 1e-3),
     "silence_tcp": ("Longest time without data on a TCP connection, after the failure", "s", 1e-3),
 }
+
+
+_DRAWN = metric_bars(_BARS, groups="routing", by="failure", looks=looks_of(FAILURES), x_label="routing")
+
+
+def _logarithmic(draw: Draw) -> Draw:
+    """Returns a function that draws with a logarithmic axis, on which hundredths of seconds and minutes are seen."""
+
+    def drawn(cells: Sequence[CellResult]) -> "Figure | None":
+        figure = draw(cells)
+        for axes in figure.axes if figure else ():
+            axes.set_yscale("log")
+            axes.set_ylim(bottom=_PING_S / 2)
+        return figure
+
+    return drawn
 
 
 def _silence(evidence: Evidence, metric: str, routing: str, failure: str) -> Found:
@@ -134,9 +153,7 @@ class RoutingConvergence(Scenario):
         Axis("failure", tuple(FAILURES)),
     )
     options = ()
-    figures = Figures(
-        **metric_bars(_BARS, groups="routing", by="failure", looks=looks_of(FAILURES), x_label="routing"),
-    )
+    figures = Figures(**{name: _logarithmic(draw) for name, draw in _DRAWN.items()})
     claims = (
         claim(
             "a cut costs pings less than a second, near or far",
