@@ -21,9 +21,9 @@ STANDSTILL_S = 55.0
 _NAME_BYTES = 16  # TASK_COMM_LEN of the kernel
 _TASK_BYTES = 1 << 14  # more than a task_struct
 _POINTER = struct.Struct("<Q")
-_MOVING = 0.05
+_MOVING = 0.15
 """Virtual seconds per second of processor time. Up to 32 readings of the clock take 512 ns of virtual time
-(`kernel.patch`), so even a loop that only reads it moves the clock by 10 to 30 ms per second."""
+(`kernel.patch`), so even a loop that only reads it moves the clock by 10 to 64 ms per second, by the processor."""
 _ALWAYS = 0.9
 """Share of the samples in which one task computes; in a network that is slow to emulate, many tasks take turns."""
 _STUB = 0x7FFFFFFFC000  # where each program has the code by which it calls its kernel, and waits for the answer

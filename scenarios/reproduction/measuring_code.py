@@ -27,8 +27,10 @@ _LEFT_OUT = (
     "probes.preflight.commands",
     *("experiments.claims", "experiments.judging"),
     *("experiments.captures", "experiments.recordings", "topologies.capture"),
+    "execution.uml.inspection",
 )
-"""Modules that plan, print, judge (plans are compared, claims judged again), or serve `--capture` or `--record`."""
+"""Modules that plan, print, judge (plans are compared, claims judged again), serve `--capture` or `--record`, or only
+look on."""
 
 _OF_FILES = "experiments.files"
 """Reader of experiment files, which is reached from everywhere but only measures these."""
