@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from flightpath.project import PROJECT
+from flightpath.waiting import wait_until
 from results.commands.watch import main as watch
 from results.pages.film import Span, write_film
 from results.pages.watch_page import WatchedCell, render_watch
@@ -163,7 +164,7 @@ def test_a_cell_of_the_main_job_is_shown_as_captures_at_both_ends_of_a_link_saw_
 def test_keys_play_step_and_jump_to_losses(watched, opened):
     page = _open(opened, watched / "one.html")
     page.keyboard.press("Space")
-    page.wait_for_function("player.time > 1")
+    wait_until(lambda: page.evaluate("player.time > 1"), "the page to play", 20)
     assert page.locator("#play").text_content() == "Pause"
     page.keyboard.press("Space")
     page.keyboard.press("Home")
@@ -175,7 +176,7 @@ def test_keys_play_step_and_jump_to_losses(watched, opened):
     assert "dropped at 30.000 ms: loss" in page.locator(".chosen").text_content()
     page.locator(".legend button").first.click()
     assert page.locator(".legend button").first.get_attribute("aria-pressed") == "true"
-    page.wait_for_function("document.querySelector('.state').textContent")
+    wait_until(lambda: page.locator(".state").text_content(), "what the sender knows", 20)
     known = page.locator(".state").text_content()
     assert re.fullmatch("window [56] packets · in flight 0 · threshold 0 · round trip 0.0 ms · open", known)
 
