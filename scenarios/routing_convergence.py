@@ -24,7 +24,7 @@ from results.figures.drawing import Draw, Figures
 from results.records import Cell, CellResult, Measurement, Metric
 from services.frr.package import Frr
 from services.frr.protocols import PROTOCOLS
-from services.frr.router import RoutingRouters, routes
+from services.frr.router import RoutingRouters
 from services.stream import StreamServer
 from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost, Route, mac
@@ -129,8 +129,8 @@ class RoutingConvergence(Scenario):
       black_hole  the first link carries nothing, and nobody sees it: only silence tells
 
     OSPF says hello each 10 s and waits for 40 s, fast OSPF waits for 1 s; BGP waits for 180 s, fast BGP for 9 s; with
-    BFD they get a packet each 300 ms and wait for three. The longest time without an answer, or without data,
-    is what the failure costs.
+    BFD they get a packet each 300 ms and wait for three. The longest time without an answer, or without data, is what
+    the failure costs.
 
       flightpath run routing_convergence
       flightpath run routing_convergence --routing ospf,ospf_bfd --only failure=black_hole
@@ -230,7 +230,7 @@ class RoutingConvergence(Scenario):
         routers = [testbed.host(name) for name in _ROUTERS]
         service = stack.enter_context(RoutingRouters(routers, PROTOCOLS[protocol], _COSTS))
         for router in routers:  # whoever asks where packets go is told what the protocol has found
-            router.routes = tuple(_learnt(router))
+            router.routes = tuple(_learnt(router, service.routes[router.name]))
         return [service]
 
     @override
@@ -252,7 +252,7 @@ class RoutingConvergence(Scenario):
             "silence_repair": _longest_gap_s(times, repaired_s, times[-1]),
             "silence_tcp": streamed.longest_silence_s(failed_ns, repaired_ns),
         }
-        metrics = {name: Metric(1e3 * seconds, "ms") for name, seconds in silences.items()}
+        metrics = {name: Metric(1e3 * silence_s, "ms") for name, silence_s in silences.items()}
         return pinged.merged(Measurement({**metrics, **streamed.measurement().metrics}))
 
 
@@ -276,9 +276,9 @@ def _longest_gap_s(times: Sequence[float], began_s: float, ended_s: float) -> fl
     return max(later - earlier for earlier, later in pairwise(inside))
 
 
-def _learnt(router: MultihomedHost) -> Iterator[Route]:
+def _learnt(router: MultihomedHost, routes: Sequence[Mapping[str, Any]]) -> Iterator[Route]:
     ports = {interface.name: port for port, interface in router.intfs.items()}
-    for route in routes(router):
+    for route in routes:
         if "gateway" in route:
             yield Route(route["dst"], route["gateway"], ports[route["dev"]], route["metric"])
 

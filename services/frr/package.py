@@ -3,9 +3,7 @@
 Installing the package would start a routing daemon on the machine itself, and so it is only unpacked.
 """
 
-import fcntl
 import os
-import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from pathlib import Path
 
 from flightpath.commands import require, run
 from flightpath.errors import MissingCapability
+from services.running.making import make_once
 
 _DAEMONS, _LIBRARIES = "usr/lib/frr", "usr/lib"
 _DOWNLOAD_LIMIT_S = 600
@@ -72,24 +71,19 @@ def fetch() -> None:
         MissingCapability: this machine has no apt.
         CommandFailed: the download failed, with apt's last words.
     """
-    home().parent.mkdir(parents=True, exist_ok=True)
-    with (home().parent / "frr.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            frr = Frr.find()
-        except MissingCapability:
-            _unpack(home())
-            frr = Frr.find()
+    try:
+        frr = Frr.find()
+    except MissingCapability:
+        make_once(home(), _unpack, "frr.lock")
+        frr = Frr.find()
     print(f"FRRouting {frr.version} in {frr.root}", file=sys.stderr)
 
 
-def _unpack(target: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix=".frr-", dir=target.parent) as scratch:
-        archives, root = Path(scratch) / "archives", Path(scratch) / "root"
-        (archives / "partial").mkdir(parents=True)
+def _unpack(root: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix=".packages-", dir=home().parent) as archives:
+        (Path(archives) / "partial").mkdir()
         options = [f"-oDir::Cache::archives={archives}", "-oDebug::NoLocking=1", "-oAPT::Sandbox::User=root"]
         wanted = ["install", "--download-only", "--no-install-recommends", "--yes", "frr"]
         run([require("apt-get"), "-qq", *options, *wanted], timeout_s=_DOWNLOAD_LIMIT_S)
-        for package in archives.glob("*.deb"):
+        for package in Path(archives).glob("*.deb"):
             run([require("dpkg-deb"), "--extract", str(package), str(root)])
-        shutil.move(root, target)

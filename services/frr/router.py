@@ -4,20 +4,21 @@ import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any
 
 from flightpath.commands import require
-from flightpath.errors import StartFailed
+from flightpath.errors import MeasurementFailed, StartFailed
 from flightpath.hosts import run_in
-from flightpath.waiting import timeout_scale
+from flightpath.waiting import wait_until
 from services.frr.package import Frr
 from services.frr.protocols import Interface, RoutingProtocol
 from services.running.daemon import Daemon
 
-_CONVERGENCE_S, _POLL_S, _STABLE_S = 120.0, 1.0, 10.0
+_CONVERGENCE_S, _STABLE_S = 120.0, 10.0
+_POLL_S = 0.5  # and up to ten times that
 _OPTIONS = ("-P", "0", "-u", "root", "-g", "root", "--log", "stdout", "--limit-fds", "256")
 """No telnet, and arrays for few descriptors: they are as long as a process may have, which here is a million."""
 _GROUP = "frrvty:x:0:"
@@ -34,11 +35,15 @@ class RoutingRouters:
         routers: hosts that forward; their number in this list is that of their router and, with BGP, their system's.
         protocol: what they speak.
         costs: for a router's name and the number of an interface; 10 where nothing is said.
+
+    Attributes:
+        routes: the IPv4 routes of each router's kernel, by its name, with ip-route(8)'s keys (`dst`, `gateway`, `dev`)
     """
 
     def __init__(self, routers: Sequence[Any], protocol: RoutingProtocol, costs: Mapping[tuple[str, int], int]) -> None:
         self._routers, self._protocol, self._costs = routers, protocol, costs
         self._daemons: list[Daemon] = []
+        self.routes: dict[str, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> "RoutingRouters":
         """Starts the daemons, and returns when each router knows its way to each subnet.
@@ -71,7 +76,7 @@ class RoutingRouters:
     def _start(self, frr: Frr, number: int, router: Any) -> None:
         folder = self._folder / router.name
         folder.mkdir()
-        interfaces = [self._interface(router, port) for port in sorted(router.addresses)]
+        interfaces = [self._interface(router, port, address) for port, address in _addresses(router)]
         for name in ("zebra", *self._protocol.daemons):
             is_first = name == self._protocol.daemons[0]
             lines = self._protocol.configure(number, interfaces) if is_first else ()
@@ -88,15 +93,13 @@ class RoutingRouters:
             ready = folder / ("zserv.api" if name == "zebra" else f"{name}.vty")
             daemon.start(ready.exists)
 
-    def _interface(self, router: Any, port: int) -> Interface:
-        address = next(each for each in router.addresses[port] if each.version == 4)
+    def _interface(self, router: Any, port: int, address: IPv4Interface) -> Interface:
         neighbours = [
             (number, str(other.ip))
             for number, neighbour in enumerate(self._routers, start=1)
             if neighbour is not router
-            for addresses in neighbour.addresses.values()
-            for other in addresses
-            if other.version == 4 and other.network == address.network
+            for _, other in _addresses(neighbour)
+            if other.network == address.network
         ]
         return Interface(router.intfs[port].name, address, neighbours, self._costs.get((router.name, port), 10))
 
@@ -106,40 +109,33 @@ class RoutingRouters:
         return [require("unshare"), "--mount", "sh", "-c", mount, str(self._folder / "group")]
 
     def _await_routes(self) -> None:
-        networks = {
-            str(address.network)
-            for router in self._routers
-            for addresses in router.addresses.values()
-            for address in addresses
-            if address.version == 4
-        }
-        deadline_s = time.monotonic() + _CONVERGENCE_S * timeout_scale()
-        while missing := next(filter(None, map(partial(_missing, networks), self._routers)), None):
-            self.check()
-            if time.monotonic() > deadline_s:
-                raise StartFailed(f"the routers do not know all subnets after {_CONVERGENCE_S:g} s: {missing}")
-            time.sleep(_POLL_S)
-        while (before := [routes(router) for router in self._routers]) != self._routes_after(_STABLE_S):
-            self.check()
-            if time.monotonic() > deadline_s:
-                raise StartFailed(f"the routers' routes still change after {_CONVERGENCE_S:g} s: {before}")
+        networks = {str(address.network) for router in self._routers for _, address in _addresses(router)}
+        since_s = time.monotonic()
 
-    def _routes_after(self, seconds: float) -> list[list[dict[str, Any]]]:
-        time.sleep(seconds)
-        return [routes(router) for router in self._routers]
+        def settled() -> bool:
+            nonlocal since_s
+            now = {router.name: _routes(router) for router in self._routers}
+            if now != self.routes:
+                self.routes, since_s = now, time.monotonic()
+            is_complete = all(networks <= {route["dst"] for route in known} for known in now.values())
+            return is_complete and time.monotonic() - since_s >= _STABLE_S
+
+        try:
+            wait_until(settled, "the routers to know all subnets", _CONVERGENCE_S, check=self.check, poll_s=_POLL_S)
+        except MeasurementFailed as error:
+            raise StartFailed(str(error.args[0]), error.hint) from error
 
     def _stop(self) -> None:
         for daemon in reversed(self._daemons):
             daemon.stop()
 
 
-def routes(router: Any) -> list[dict[str, Any]]:
-    """Returns the IPv4 routes of a router's kernel, as ip-route(8) shows them: `dst`, `gateway`, `dev`, ..."""
+def _routes(router: Any) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = json.loads(run_in(router, ["ip", "-4", "-json", "route", "show"]))
     return shown
 
 
-def _missing(networks: set[str], router: Any) -> str:
-    """Says which subnets a router has no route to; nothing if it has all."""
-    missing = networks - {route["dst"] for route in routes(router)}
-    return f"{router.name} has no route to {', '.join(sorted(missing))}" if missing else ""
+def _addresses(router: Any) -> Iterator[tuple[int, IPv4Interface]]:
+    """Yields a router's IPv4 addresses, each with the number of its interface."""
+    for port, addresses in sorted(router.addresses.items()):
+        yield from ((port, address) for address in addresses if address.version == 4)
