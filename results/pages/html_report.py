@@ -36,21 +36,14 @@ def render_html(
         beside: another run, to be on the same axes in the charts.
     """
     record, cells = with_actual_status(store, store.run(run_id)), store.cells(run_id)
-    script = templating.script()
-    return templating.encodable(
-        templating.environment()
-        .get_template("report.html")
-        .render(
-            **run_content(record, cells, beside=[(store.run(beside), store.cells(beside))] if beside else ()),
-            claims=claims_table(store.claims(run_id)),
-            finding=finding(answer, store.claims(run_id)),
-            packets=packets,
-            figures=[embedded_figure(path) for path in figures if path.suffix == ".svg"],
-            question=str(record.plan.get("question") or question),
-            stylesheet=templating.stylesheet(),
-            script=script,
-            policy=templating.policy(f"\n{script}"),
-        )
+    return templating.file(
+        "report.html",
+        **run_content(record, cells, beside=[(store.run(beside), store.cells(beside))] if beside else ()),
+        claims=claims_table(store.claims(run_id)),
+        finding=finding(answer, store.claims(run_id)),
+        packets=packets,
+        figures=[embedded_figure(path) for path in figures if path.suffix == ".svg"],
+        question=str(record.plan.get("question") or question),
     )
 
 

@@ -61,19 +61,13 @@ def matrix_page(
     Args:
         legend: sign and meaning of each kind of cell.
     """
-    script = templating.script()
-    template = templating.environment().get_template("matrix.html")
-    return templating.encodable(
-        template.render(
-            title=title,
-            summary=summary,
-            sources=sources,
-            targets=targets,
-            cells=cells,
-            legend=legend,
-            paths=paths,
-            stylesheet=templating.stylesheet(),
-            script=script,
-            policy=templating.policy(f"\n{script}"),
-        )
+    return templating.file(
+        "matrix.html",
+        title=title,
+        summary=summary,
+        sources=sources,
+        targets=targets,
+        cells=cells,
+        legend=legend,
+        paths=paths,
     )

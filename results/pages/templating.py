@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from results.summary.certificates import LATENESS_BINS
 
 TEMPLATES, _ASSETS = Path(__file__).with_name("templates"), Path(__file__).with_name("assets")
-_SCRIPTS = ("uplot.js", "tables.js", "plot.js", "charts.js", "over_time.js")
+SCRIPTS = ("uplot.js", "tables.js", "plot.js", "charts.js", "over_time.js")
 _CLASSES = {
     "not reproduced": "refuted",
     "not decided": "undecided",
@@ -46,12 +47,33 @@ def asset(name: str) -> Markup:
 
 def script() -> Markup:
     """Returns the script of reports and of the dashboard: tables and charts."""
-    return Markup("\n").join(map(asset, _SCRIPTS))
+    return _joined(SCRIPTS)
 
 
 def stylesheet(page: str = "page.css") -> Markup:
     """Returns a style sheet after the colours of all pages."""
-    return Markup("\n").join(map(asset, ("palette.css", *(("uplot.css",) if page == "page.css" else ()), page)))
+    return _joined(("palette.css", *(("uplot.css",) if page == "page.css" else ()), page))
+
+
+def file(
+    template: str,
+    jinja: Environment | None = None,
+    style: str = "page.css",
+    scripts: Sequence[str] = SCRIPTS,
+    **content: Any,
+) -> str:
+    """Renders a page as one file that needs no other: with its style sheet, its script and its policy.
+
+    Args:
+        jinja: an environment with further filters.
+        content: names and values for the template.
+    """
+    script = _joined(scripts)
+    return encodable(
+        (jinja or environment())
+        .get_template(template)
+        .render(stylesheet=stylesheet(style), script=script, policy=policy(f"\n{script}"), **content)
+    )
 
 
 def policy(script: str) -> str:
@@ -65,6 +87,10 @@ def policy(script: str) -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'"
     )
+
+
+def _joined(assets: Sequence[str]) -> Markup:
+    return Markup("\n").join(map(asset, assets))
 
 
 def _bin_words(shares: Sequence[float]) -> str:

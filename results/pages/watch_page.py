@@ -56,19 +56,14 @@ class _Drawn:
 def render_watch(cells: Sequence[WatchedCell]) -> str:
     """Returns the page for one cell, or for several on the same clock."""
     packed = [_packed(cell) for cell in cells]
-    script = Markup("\n").join(templating.asset(name) for name in _SCRIPTS)
-    return templating.encodable(
-        templating.environment()
-        .get_template("watch.html")
-        .render(
-            cells=cells,
-            summaries=[summary for _, _, summary in packed],
-            facts=[Markup(in_script(facts)) for facts, _, _ in packed],
-            columns=[data for _, data, _ in packed],
-            stylesheet=templating.stylesheet("watch.css"),
-            script=script,
-            policy=templating.policy(f"\n{script}"),
-        )
+    return templating.file(
+        "watch.html",
+        style="watch.css",
+        scripts=_SCRIPTS,
+        cells=cells,
+        summaries=[summary for _, _, summary in packed],
+        facts=[Markup(in_script(facts)) for facts, _, _ in packed],
+        columns=[data for _, data, _ in packed],
     )
 
 

@@ -128,20 +128,12 @@ def _links(page: Page, folder: Path) -> dict[str, str]:
 
 def _html(page: Page) -> str:
     """Renders the page as one file that needs no other, with its figures embedded."""
-    script, jinja = templating.script(), templating.environment()
+    jinja = templating.environment()
     jinja.filters["coded"] = _coded
     drawn = [path for paper in page.papers for figure in paper.figures for path in figure.drawn]
     figures = {path: embedded_figure(path, f"figure{number}") for number, path in enumerate(drawn)}
-    return templating.encodable(
-        jinja.get_template("reproduction.html").render(
-            page=page,
-            title=TITLE,
-            introduction=INTRODUCTION,
-            figures=figures,
-            stylesheet=templating.stylesheet(),
-            script=script,
-            policy=templating.policy(f"\n{script}"),
-        )
+    return templating.file(
+        "reproduction.html", jinja, page=page, title=TITLE, introduction=INTRODUCTION, figures=figures
     )
 
 
