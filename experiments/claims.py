@@ -110,6 +110,15 @@ class Evidence:
             raise InsufficientData(f"no usable cell measured {metric}" if self.cells else self.why_empty)
         return values
 
+    def by_seed(self, metric: str) -> dict[int, float]:
+        """Returns a metric's value for each repetition, and so for each seed of the virtual clock.
+
+        It is empty on the real clock, which has no seed, and where several cells share a repetition.
+        """
+        having = [cell for cell in self.cells if metric in cell.measurement.metrics]
+        values = {cell.cell.repetition: cell.measurement.metrics[metric].value for cell in having}
+        return values if _are_virtual(having) and len(values) == len(having) else {}
+
     def mean(self, metric: str) -> float:
         """Returns the mean of `values`."""
         return statistics.fmean(self.values(metric))

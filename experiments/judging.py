@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from experiments.claims import ClaimCheck, Evidence, InsufficientData, Outcome
 from results.records import ClaimVerdict
-from results.statistics.estimates import Estimate, growth_percent, mean
+from results.statistics.estimates import Estimate, growth_of_pairs, growth_percent, mean
 
 EQUAL_PERCENT = 0.5
 """Differences up to this are a tie: half of the deviation between repetitions that the papers call minimal."""
@@ -31,6 +31,9 @@ ABOUT_PERCENT = 5.0
 
 TWO_VALUES_PERCENT = 2.0
 """Tolerance of a ratio of two values stated with two digits or more: the papers' own deviation of 1 % for each."""
+
+LEAST_PAIRS = 3
+"""Fewest pairs for an interval: Student's t for two is 13 standard errors."""
 
 ONE_REPETITION = "one repetition has no interval: --repeat 3"
 TOO_WIDE = "the interval is too wide: more repetitions (--repeat)"
@@ -96,8 +99,27 @@ def found(measure: Callable[[], Estimate]) -> Found:
 
 
 def change(evidence: Evidence, metric: str, before: Point, after: Point, *, times: float = 1) -> Found:
-    """Returns the change of a metric from some cells, or a multiple of them, to others in per cent."""
-    return found(lambda: growth(sample(evidence, metric, before, times), sample(evidence, metric, after)))
+    """Returns the change of a metric from some cells, or a multiple of them, to others in per cent.
+
+    In virtual time, cells of the same repetition have the same seed, and so met the same chance, such as the moments of
+    other traffic. They are compared by pairs (common random numbers), if there are `LEAST_PAIRS`.
+    """
+
+    def measure() -> Estimate:
+        samples = sample(evidence, metric, before, times), sample(evidence, metric, after)
+        pairs = _pairs(evidence.where(**before), evidence.where(**after), metric)
+        if len(pairs) < LEAST_PAIRS:
+            return growth(*samples)
+        return growth_of_pairs([(times * first, last) for first, last in pairs])
+
+    return found(measure)
+
+
+def _pairs(before: Evidence, after: Evidence, metric: str) -> list[tuple[float, float]]:
+    """Returns the positive values of a metric that two cells of one seed have."""
+    first, last = before.by_seed(metric), after.by_seed(metric)
+    pairs = [(first[seed], last[seed]) for seed in first if seed in last]
+    return pairs if all(min(pair) > 0 for pair in pairs) else []
 
 
 def sample(evidence: Evidence, metric: str, parameters: Point, factor: float = 1) -> list[float]:

@@ -9,7 +9,7 @@ from mininet.topo import Topo
 
 from experiments.claims import Evidence
 from experiments.figures import metric_bars
-from experiments.judging import ALIKE, LESS, MORE, Found, Range, change, claim, level
+from experiments.judging import ABOUT_PERCENT, ALIKE, LESS, MORE, Found, Range, change, claim, level
 from experiments.parameters import CONGESTION_CONTROL, Axis
 from experiments.plan import Plan
 from experiments.scenario import RunningCell
@@ -141,7 +141,7 @@ class DtnMultihomed(DtnTransfer):
         ),
         claim(
             "on equal paths subflows and streams are alike",
-            "the same time within 10 %",
+            f"the same time within {ABOUT_PERCENT:g} %",
             lambda evidence: _against(evidence, "download", STREAMS, SUBFLOWS, *_EQUAL),
             ALIKE,
         ),

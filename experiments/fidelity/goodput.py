@@ -6,9 +6,10 @@ Thresholds:
   calibration degrades the cell, so more than 1 % above the limit is not the network's: it is bytes that crossed before
   the measured time, or another fault of the measurement.
 - Stall. A transfer with data to send that stands still for a second has lost its clock: its retransmissions wait for
-  timeouts, which double. 5 % of its own fastest interval is less than a single path of many carries. MPTCP's wait for
-  a timer too: what comes over one subflow beyond the window that was announced over another is dropped although TCP
-  has acknowledged it (`NoDSSInWindow`), and the sender repeats one piece at each timeout of the connection.
+  timeouts, which double. MPTCP's wait for a timer too: what comes over one subflow beyond the window that was announced
+  over another is dropped although TCP has acknowledged it (`NoDSSInWindow`), and the sender repeats one piece at each
+  timeout of the connection. Such a trickle is a thousandth of what the paths carry. The last of several streams, alone
+  on the slowest path, has a few per cent of what all had together: 1 % of the fastest interval is between the two.
 """
 
 import itertools
@@ -18,7 +19,7 @@ from experiments.fidelity.findings import Finding
 from results.records import Measurement, Series, Verdict
 from topologies.calibration.records import RATE_NOISE_SHARE
 
-STALL_S, STALL_SHARE = 1.0, 0.05
+STALL_S, STALL_SHARE = 1.0, 0.01
 _CAUSES: Mapping[str, str] = {
     "TcpExt.TCPTimeouts": "{count} retransmission timeouts of {host}",
     "MPTcpExt.NoDSSInWindow": "{host} dropped {count} packets outside MPTCP's window",

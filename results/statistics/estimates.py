@@ -141,6 +141,23 @@ def growth_percent(first: Sequence[float], last: Sequence[float]) -> Estimate:
     return Estimate((ratio.value - 1) * 100, low, high, ratio.count)
 
 
+def growth_of_pairs(pairs: Sequence[tuple[float, float]]) -> Estimate:
+    """Returns the geometric mean of the growth in several pairs in %, with its interval (Student's t of logarithms).
+
+    Whatever both values of a pair share, such as the traffic that they met, does not widen it.
+
+    Raises:
+        ValueError: there are no pairs, or a value is not positive.
+    """
+    grown = mean([math.log(last / first) for first, last in pairs])
+    low, high = (None if bound is None else _growth_of_logarithm(bound) for bound in (grown.low, grown.high))
+    return Estimate(_growth_of_logarithm(grown.value), low, high, grown.count)
+
+
+def _growth_of_logarithm(value: float) -> float:
+    return 100 * math.expm1(min(value, 700.0))
+
+
 def relative_deviation(values: Sequence[float]) -> Estimate:
     """Returns the standard deviation in % of the mean, with a chi-squared interval for normal repetitions.
 

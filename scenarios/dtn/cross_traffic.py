@@ -48,11 +48,12 @@ def applied(run: RunningCell) -> Iterator[None]:
 
 
 def _phase_s(run: RunningCell) -> float:
-    """Returns when in the sawtooth of the traffic's windows a cell begins: by its seed, at any moment.
+    """Returns when in the sawtooth of the traffic's windows a repetition begins: by the seed, at any moment.
 
-    In virtual time all repetitions would else begin at the same moment, and be the same measurement.
+    In virtual time all repetitions would else begin at the same moment, and be the same measurement. All cells of a
+    repetition begin at the same one, so that what differs between them is not the traffic.
     """
-    return random.Random(f"{run.plan.seed} {run.cell.label}").uniform(0, _PHASE_S)
+    return random.Random(f"{run.plan.seed} {run.cell.repetition}").uniform(0, _PHASE_S)
 
 
 def _await_flow(carried: Callable[[], float]) -> None:

@@ -134,8 +134,8 @@ _ALL = (
         "",
         f"baseline4,{_TUNNELS},{_MPTCPS}",
         _SEVEN,
-        "--seconds 2 --udp 0 --repeat 3",
-        cell_s=12,
+        "--seconds 2 --size 200 --udp 0 --repeat 3",
+        cell_s=17,
         full="--udp 0 --repeat 10",
         full_cell_s=115,
     ),
@@ -240,7 +240,7 @@ _ALL = (
     Part(
         "dtn_window",
         "netpreflight",
-        "--full --repeat 2",
+        "--full --repeat 3",
         cell_s=5,
         full="--full --link 10Gbit,15ms,1bdp --repeat 10",
         full_cell_s=60,
@@ -248,7 +248,7 @@ _ALL = (
     Part(
         "dtn_streams",
         "netpreflight",
-        f"--full {_only('size_mb', 100)} {_only('traffic', 'cross')} --repeat 3",
+        f"--full {_only('size_mb', 100)} {_only('traffic', 'cross')} --repeat 6",
         cell_s=46,
         full="--full --repeat 30",
         full_cell_s=250,
@@ -256,7 +256,7 @@ _ALL = (
     Part(
         "dtn_multihomed",
         "netpreflight",
-        f"--full {_only('size_mb', 100)} --repeat 2",
+        f"--full {_only('size_mb', 100)} --repeat 6",
         cell_s=14,
         full="--full --repeat 10",
         full_cell_s=30,
@@ -274,7 +274,7 @@ _ALL = (
     Part(
         "dtn_mss_loss",
         "netpreflight",
-        f"--seconds 4 {_only('loss', '0.01%')} --repeat 5",
+        f"--seconds 4 {_only('loss', '0.01%')} --repeat 10",
         cell_s=18,
         full=f"--full --seconds 20 {_only('loss', '0.01%')} --repeat 10",
         full_cell_s=80,

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from results.records import Verdict
-from results.statistics.estimates import growth_percent, mean, median, ratio_of_means, summarise
+from results.statistics.estimates import (
+    Estimate,
+    growth_of_pairs,
+    growth_percent,
+    mean,
+    median,
+    ratio_of_means,
+    summarise,
+)
 from tests.support.made_up_runs import cell, judged
 
 samples = st.lists(st.floats(1, 1e6), min_size=2, max_size=20)
@@ -61,6 +69,14 @@ def test_growth():
     assert (grown.value, grown.low, grown.high) == pytest.approx((50, 50, 50))
     with pytest.raises(ValueError, match="positive"):
         growth_percent([0.0], [1.0])
+
+
+def test_growth_of_pairs_is_the_interval_of_the_logarithm():
+    grown = growth_of_pairs([(1.0, 2.0), (10.0, 20.0), (100.0, 400.0)])
+    logarithm = mean([math.log(2), math.log(2), math.log(4)])
+    assert grown.value == pytest.approx(100 * (math.exp(logarithm.value) - 1))
+    assert (grown.low, grown.high) == pytest.approx([100 * (math.exp(e) - 1) for e in (logarithm.low, logarithm.high)])
+    assert growth_of_pairs([(2.0, 3.0)]) == Estimate(pytest.approx(50.0), None, None, 1)
 
 
 def test_summaries_leave_unusable_cells_out_of_the_mean_but_not_of_sight():

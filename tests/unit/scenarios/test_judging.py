@@ -92,9 +92,10 @@ def test_the_tolerance_of_a_ratio_grows_with_it():
     assert of_ratio(-75, 2) == pytest.approx(0.5)
 
 
-def cells(verdict: Verdict = Verdict.FAITHFUL, **goodputs: list[float]) -> list[CellResult]:
+def cells(verdict: Verdict = Verdict.FAITHFUL, clock: str = "real", **goodputs: list[float]) -> list[CellResult]:
+    certificate = Certificate(verdict, found={"clock": clock})
     return [
-        CellResult(Cell({"kind": kind}, number), Measurement({"goodput": Metric(value, "bit/s")}), Certificate(verdict))
+        CellResult(Cell({"kind": kind}, number), Measurement({"goodput": Metric(value, "bit/s")}), certificate)
         for kind, values in goodputs.items()
         for number, value in enumerate(values, start=1)
     ]
@@ -112,6 +113,20 @@ def test_a_direction_and_a_size_are_judged_apart():
 
 
 FASTER = claim("faster", "more", lambda e: {"": change(e, "goodput", {"kind": "tcp"}, {"kind": "mptcp"})}, MORE)
+
+
+@pytest.mark.parametrize(
+    ("clock", "after", "is_narrow"),
+    [
+        ("virtual", [4.2, 40.0, 10.5], True),
+        ("virtual", [4.2, 40.0], False),  # too few pairs
+        ("real", [4.2, 40.0, 10.5], False),  # no seeds: independent samples
+    ],
+)
+def test_repetitions_of_one_seed_are_compared_by_pairs(clock, after, is_narrow):
+    both = cells(clock=clock, before=[4.0, 38.0, 10.0], after=after)
+    found = change(Evidence(both, "full"), "goodput", {"kind": "before"}, {"kind": "after"})
+    assert (found.low > 4.5 and found.high < 5.8) is is_narrow, found
 
 
 def test_degraded_cells_count_only_if_they_are_few():
