@@ -89,17 +89,21 @@ def test_the_clock_is_read_in_order_and_without_a_system_call():
 
 
 # A sleep may last 50 us longer: the timer slack.
-COARSE, YIELDS, FAILS = (
+COARSE, YIELDS, FAILS, POLLS = (
     "import time; a = time.clock_gettime_ns(6); time.sleep(0.0001); print(time.clock_gettime_ns(6) - a)",
     "import os, time; a = time.monotonic(); [os.getppid() for _ in range(300_000)]; print(time.monotonic() - a)",
     "import os, time; a = time.monotonic(); [os.access('/no', 0) for _ in range(3000)]; print(time.monotonic() - a)",
+    "import select, socket; ready = socket.socketpair()[0]; a = time.monotonic()\n"
+    "[select.select([], [ready], []) for _ in range(1101)]; print(time.monotonic() - a)",
 )
 
 
 def test_the_coarse_clock_is_exact_and_programs_that_call_without_end_cannot_stop_the_clock():
-    coarse_ns, yields_s, fails_s = map(float, run("python3", "-c", "\n".join((COARSE, YIELDS, FAILS))).stdout.split())
+    done = run("python3", "-c", "\n".join((COARSE, YIELDS, FAILS, POLLS)))
+    coarse_ns, yields_s, fails_s, polls_s = map(float, done.stdout.split())
     assert 150_000 <= coarse_ns <= 152_000
     assert 0.19 <= yields_s <= 0.21 and 0.19 <= fails_s <= 0.21
+    assert 0.008 <= polls_s < 0.011, "after 100 polls of what is ready, each further one takes 10 us"
 
 
 def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_fail(tmp_path):
