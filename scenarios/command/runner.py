@@ -179,8 +179,10 @@ def _conclude(
         else:
             _print_result(scenario, store, run_id, cells, figures)
     if failures:
+        # A program reads the error alone; a person has seen each reason when it was found.
+        reasons = f"; the first: {failures[0]}" if as_object else ", for the reasons above"
         raise MeasurementFailed(
-            f"{len(failures)} of {len(plan.cells())} cells could not be measured; the first: {failures[0]}",
+            f"{len(failures)} of {counted(len(plan.cells()), 'cell')} could not be measured{reasons}",
             f"measure them again with --resume {run_id}",
         )
     if Verdict.worst([result.certificate.verdict for result in cells]) is Verdict.UNUSABLE:
