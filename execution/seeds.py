@@ -1,7 +1,6 @@
 """A command with many seeds: which fail, how, and whether a seed does the same each time."""
 
 import itertools
-import os
 import re
 import threading
 import time
@@ -209,7 +208,8 @@ def _difference(first: Outcome, second: Outcome) -> str | None:
         lines, others = (run.output.splitlines(keepends=True) for run in (first, second))
         pairs = enumerate(itertools.zip_longest(lines, others, fillvalue=b"(nothing)"), 1)
         number, (one, other) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
-        begin = max(0, len(os.path.commonprefix([one, other])) - _BEFORE_DIFFERENCE)
+        alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+        begin = max(0, alike - _BEFORE_DIFFERENCE)
         return f"first in line {number}: {_shown(one[begin:])} and {_shown(other[begin:])}"
     if first.exit_code != second.exit_code:
         return f"exit code {first.exit_code} and {second.exit_code}, with the same output"
