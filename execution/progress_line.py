@@ -1,6 +1,7 @@
 """The progress of a run: a line on stderr."""
 
 import sys
+import textwrap
 import time
 from collections.abc import Mapping
 from typing import Self
@@ -82,8 +83,9 @@ class ProgressLine:
             self._console.print(f"  event {event['event']}: {when}", markup=False, highlight=False, soft_wrap=True)
 
     def failed(self, label: str, why: str) -> None:
-        """Prints that a cell could not be measured."""
-        self._end(label, f"FAILED: {why}")
+        """Prints that a cell could not be measured, and why."""
+        self._end(label, "FAILED")
+        self._console.print(textwrap.indent(why, "  "), markup=False, highlight=False, soft_wrap=True)
 
     def postponed(self, label: str, why: str) -> None:
         """Prints that a cell will be measured once more."""

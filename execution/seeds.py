@@ -20,6 +20,9 @@ from flightpath.units import counted
 
 _MOST_NAMED = 8
 _LONGEST_LINE = 160
+_BEFORE_DIFFERENCE = 40
+"""Characters of a line that are shown before what differs in it."""
+
 _FAILURE_WORDS = re.compile(r"not ok|fail|error|panic|assert|timed? ?out|\bbad\b|differ", re.IGNORECASE)
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?")
 
@@ -32,6 +35,7 @@ class Outcome(BaseModel):
         output: its output, first of stdout and then of stderr.
         failure: failure in one line; empty if it succeeded.
         virtual_s: duration on the guest's clock.
+        another_output: output of the second run, if both runs of the seed differ.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
@@ -41,6 +45,13 @@ class Outcome(BaseModel):
     output: bytes
     failure: str
     virtual_s: float
+    another_output: bytes | None = None
+
+    def write_logs(self, folder: Path) -> None:
+        """Writes the output into a folder, and that of the second run beside it if both differ."""
+        (folder / f"seed-{self.seed}.log").write_bytes(self.output)
+        if self.another_output is not None:
+            (folder / f"seed-{self.seed}-again.log").write_bytes(self.another_output)
 
 
 class SeededCommand(BaseModel):
@@ -69,10 +80,10 @@ class SeededCommand(BaseModel):
         if not self.twice:
             return first
         second = self._once(seed, meanwhile)
-        if (first.exit_code, first.output) == (second.exit_code, second.output):
+        if (difference := _difference(first, second)) is None:
             return first
-        differ = f"two runs differ, first in: {_first_difference(first.output, second.output)}"
-        return first.model_copy(update={"failure": differ})
+        differing = {"failure": f"two runs differ: {difference}", "another_output": second.output}
+        return first.model_copy(update=differing)
 
     def _once(self, seed: int, meanwhile: Callable[[], None]) -> Outcome:
         guest = UserModeLinux(
@@ -102,7 +113,7 @@ def search(
     Args:
         submit: starts a run, here or on a cluster.
         at_once: number of parallel runs.
-        kept: folder in which the output of each failed run is kept, as `seed-N.log`; None: nowhere.
+        kept: folder in which the output of each failed run is kept (`Outcome.write_logs`); None: nowhere.
     """
     began_s, outcomes = time.monotonic(), list[Outcome]()
     with LiveLine() as line:
@@ -115,7 +126,7 @@ def search(
                 running.remove(done)
                 outcomes.append(done.result())
                 if kept is not None and outcomes[-1].failure:
-                    (kept / f"seed-{outcomes[-1].seed}.log").write_bytes(outcomes[-1].output)
+                    outcomes[-1].write_logs(kept)
                 running |= {submit(seed) for seed in itertools.islice(todo, 1)}
                 line.show(_progress(outcomes, len(seeds), time.monotonic() - began_s))
         finally:
@@ -140,14 +151,24 @@ def here(command: SeededCommand, jobs: int) -> Iterator[Callable[[int], Future[O
             stopped.set()
 
 
-def summary(outcomes: Sequence[Outcome], again: Callable[[int], str]) -> str:
-    """Returns which seeds failed, grouped by what went wrong, each with the command that repeats it."""
+def summary(outcomes: Sequence[Outcome], again: Callable[[Outcome], str], *, twice: bool = False) -> str:
+    """Returns which seeds failed, grouped by what went wrong, each with the command that repeats it.
+
+    Args:
+        again: returns the command that repeats an outcome.
+        twice: each seed ran twice.
+    """
     failed = [outcome for outcome in outcomes if outcome.failure]
     virtual_s = sum(outcome.virtual_s for outcome in outcomes)
     lines = [
         f"{counted(len(outcomes), 'seed')}: {len(outcomes) - len(failed)} passed, {len(failed)} failed "
         f"({minutes_and_seconds(virtual_s)} of virtual time)"
     ]
+    if twice:
+        differing = sum(outcome.another_output is not None for outcome in outcomes)
+        alike = "with none of them" if differing else "to the last bit of their output"
+        alike = f"with {len(outcomes) - differing} of them" if 0 < differing < len(outcomes) else alike
+        lines.append(f"two runs of a seed are alike {alike}")
     for group in _groups(failed):
         seeds = [str(outcome.seed) for outcome in group]
         more = f" and {len(seeds) - _MOST_NAMED} more" if len(seeds) > _MOST_NAMED else ""
@@ -155,7 +176,7 @@ def summary(outcomes: Sequence[Outcome], again: Callable[[int], str]) -> str:
             "",
             f"{len(group)} x {group[0].failure}",
             f"    {'seeds' if len(seeds) > 1 else 'seed'} {', '.join(seeds[:_MOST_NAMED])}{more}",
-            f"    again: {again(group[0].seed)}",
+            f"    again: {again(group[0])}",
         ]
     return "\n".join(lines)
 
@@ -181,11 +202,24 @@ def _failure_line(output: bytes) -> str:
     return (matching or lines or ["no output"])[-1][:_LONGEST_LINE]
 
 
-def _first_difference(first: bytes, second: bytes) -> str:
-    lines, others = (output.decode(errors="replace").splitlines() for output in (first, second))
-    pairs = itertools.zip_longest(lines, others, fillvalue="(nothing)")
-    one, other = next(((one, other) for one, other in pairs if one != other), ("the same output", "another exit code"))
-    return f"{one[:_LONGEST_LINE]!r} and {other[:_LONGEST_LINE]!r}"
+def _difference(first: Outcome, second: Outcome) -> str | None:
+    """Returns what differs first between two runs: a line, the exit code, or the time that they took; None: nothing."""
+    if first.output != second.output:
+        lines, others = (run.output.splitlines(keepends=True) for run in (first, second))
+        pairs = enumerate(itertools.zip_longest(lines, others, fillvalue=b"(nothing)"), 1)
+        number, (one, other) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+        alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+        begin = max(0, alike - _BEFORE_DIFFERENCE)
+        return f"first in line {number}: {_shown(one[begin:])} and {_shown(other[begin:])}"
+    if first.exit_code != second.exit_code:
+        return f"exit code {first.exit_code} and {second.exit_code}, with the same output"
+    if first.virtual_s != second.virtual_s:
+        return f"{first.virtual_s:.2f} and {second.virtual_s:.2f} s of virtual time, with the same output"
+    return None
+
+
+def _shown(line: bytes) -> str:
+    return repr(line.decode(errors="surrogateescape")[:_LONGEST_LINE])
 
 
 def _content(file: Path) -> bytes:

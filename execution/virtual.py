@@ -189,7 +189,7 @@ def _run_several(command: seeds.SeededCommand, options: argparse.Namespace) -> i
         jobs = options.jobs or os.cpu_count() or 1
         with seeds.here(command, jobs) as submit:
             outcomes = seeds.search(wanted, submit, jobs, options.results)
-    print(seeds.summary(outcomes, lambda seed: _again(options, seed)))
+    print(seeds.summary(outcomes, lambda outcome: _again_of(options, outcome), twice=options.same))
     return int(any(outcome.failure for outcome in outcomes))
 
 
@@ -201,8 +201,12 @@ def _standard_input() -> bytes:
         return given.read_bytes()
 
 
-def _again(options: argparse.Namespace, seed: int) -> str:
-    words = ["flightpath", "virtual", "--seed", str(seed)]
+def _again_of(options: argparse.Namespace, outcome: seeds.Outcome) -> str:
+    return _again(options, outcome.seed, twice=outcome.another_output is not None)
+
+
+def _again(options: argparse.Namespace, seed: int, *, twice: bool = False) -> str:
+    words = ["flightpath", "virtual", "--seed", str(seed), *(["--same"] if twice else [])]
     words += ["--jitter", options.jitter] if options.jitter != _NONE else []
     words += ["--clock-reading", options.clock_reading] if options.clock_reading != _NONE else []
     return shlex.join([*words, "--", *options.command])

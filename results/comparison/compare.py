@@ -114,7 +114,7 @@ class Compared:
     def sentence(self) -> str:
         changes = {each.change for each in self.comparisons}
         if not self.comparisons:
-            return f"{self.after} and {self.before} have nothing in common that could be compared."
+            return f"{self.after} and {self.before} have no usable cells in common whose means could be compared."
         if {Change.FASTER, Change.SLOWER} <= changes:
             return f"{self.after} is faster than {self.before} in some respects, and slower in others."
         for change in (Change.FASTER, Change.SLOWER):

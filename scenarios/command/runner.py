@@ -80,9 +80,7 @@ def _run_on_both_clocks(scenario: Scenario, request: CommandRequest) -> int:
         return max(_print_plan(scenario, execution.plan) for execution in executions)
     runs = []
     for execution in executions:
-        code = _carry_out(execution, None, request)
-        is_too_slow = code == UntrustworthyResult.exit_code and execution is real  # which is an answer here
-        if code and not is_too_slow:
+        if code := _carry_out(execution, None, request):
             return code
         store = Store.open(request.store, create=False)
         record = store.latest(scenario.name)
@@ -136,6 +134,7 @@ def _measure(execution: Execution, store: Store, resumed: str | None, request: C
         failures,
         facts=execution.facts(),
         as_object=request.as_object,
+        may_be_unusable=request.both_clocks and execution.plan.clock is Clock.REAL,
     )
 
 
@@ -168,7 +167,13 @@ def _conclude(
     *,
     facts: Mapping[str, Any],
     as_object: bool,
+    may_be_unusable: bool = False,
 ) -> int:
+    """Judges and prints a run whose cells are measured.
+
+    Args:
+        may_be_unusable: a machine that is too slow is an answer, as beside a run on the virtual clock.
+    """
     # Claims and figures can be had later.
     store.finish_run(run_id, RunStatus.FAILED if failures else RunStatus.DONE, facts)
     if cells := store.cells(run_id):
@@ -179,11 +184,14 @@ def _conclude(
         else:
             _print_result(scenario, store, run_id, cells, figures)
     if failures:
+        # A program reads the error alone; a person has seen each reason when it was found.
+        reasons = f"; the first: {failures[0]}" if as_object else ", for the reasons above"
         raise MeasurementFailed(
-            f"{len(failures)} of {len(plan.cells())} cells could not be measured; the first: {failures[0]}",
+            f"{len(failures)} of {counted(len(plan.cells()), 'cell')} could not be measured{reasons}",
             f"measure them again with --resume {run_id}",
         )
-    if Verdict.worst([result.certificate.verdict for result in cells]) is Verdict.UNUSABLE:
+    verdict = Verdict.worst([result.certificate.verdict for result in cells])
+    if verdict is Verdict.UNUSABLE and not may_be_unusable:
         slow = any(fidelity.too_slow(result.certificate) for result in cells)
         hint = hint_if_slow(scenario) if slow else ""
         raise UntrustworthyResult("some cells are unusable, for the reasons above", hint)

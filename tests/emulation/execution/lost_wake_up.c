@@ -10,8 +10,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static volatile int is_ready;
 
 static void *wake(void *unused) {
-    usleep(1000); /* the waiter waits by then, nearly always */
-    is_ready = 1; /* wrong: without the lock */
+    usleep(200000); /* the waiter has long been waiting by then, on any machine that is not stuck */
+    is_ready = 1;   /* wrong: without the lock */
     pthread_cond_signal(&changed);
     return unused;
 }
@@ -20,7 +20,7 @@ int main(void) {
     pthread_t waker;
     struct timespec limit;
     pthread_create(&waker, NULL, wake, NULL);
-    for (int i = 0; i < 40; i++) getppid(); /* what it does before takes next to no time */
+    for (int i = 0; i < 800; i++) getppid(); /* what it does before takes next to no time */
     int result = 0;
     if (!is_ready) {
         for (int i = 0; i < 12; i++) getppid(); /* as by a line of a log */

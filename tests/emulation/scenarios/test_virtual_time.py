@@ -99,6 +99,27 @@ def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept_an
     _shows_what_was_captured(page, folder / captured[0]["file"], cell.certificate.found["recording"], folder)
 
 
+def test_an_error_in_a_scenario_of_one_s_own_is_shown_once_with_the_line_where_it_was_raised(tmp_path):
+    file = tmp_path / "broken.py"
+    file.write_text(
+        "from scenarios.command import runner\n"
+        "from scenarios.congestion_race import CongestionRace\n"
+        "class Broken(CongestionRace):\n"
+        "    name = 'broken'\n"
+        "    def load(self, run):\n"
+        "        return {}['no such metric']\n"
+        "if __name__ == '__main__':\n"
+        "    runner.main(Broken())\n"
+    )
+    words = ["--clock", "virtual", "--repeat", "1", "--algorithm", "reno", "--only", "against=nobody"]
+    own = [sys.executable, str(file), *words, "--results", str(tmp_path / "runs")]
+    done = subprocess.run(own, cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count(f'File "{file}", line 6, in load') == 1, done.stderr
+    assert "  KeyError: 'no such metric'\n" in done.stderr
+    assert "\nerror: 1 of 1 cell could not be measured, for the reasons above\n" in done.stderr
+
+
 @pytest.mark.nightly
 def test_a_cut_is_on_the_page_where_packets_no_longer_arrive(tmp_path):
     words = "--only paths=equal --only transport=mptcp --seconds 1 --record"

@@ -4,7 +4,7 @@ import pytest
 
 from execution import virtual
 from execution.mininet_clock import ClockOptions
-from execution.seeds import Outcome, _failure_line, _first_difference, summary
+from execution.seeds import Outcome, _difference, _failure_line, summary
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 
@@ -15,7 +15,7 @@ def outcome(seed: int, failure: str = "") -> Outcome:
 
 def test_failures_that_differ_in_numbers_only_are_one_kind_the_most_frequent_first():
     failures = {2: "exit code 1: timeout after 11921 ms", 9: "exit code 2: panic", 4: "exit code 1: timeout after 7 ms"}
-    text = summary([outcome(seed, failures.get(seed, "")) for seed in range(1, 11)], "again {}".format)
+    text = summary([outcome(seed, failures.get(seed, "")) for seed in range(1, 11)], "again {0.seed}".format)
     assert text.splitlines() == [
         "10 seeds: 7 passed, 3 failed (15:00 of virtual time)",
         "",
@@ -37,9 +37,39 @@ def test_the_line_that_speaks_of_a_failure_is_shown(output, line):
     assert _failure_line(output) == line
 
 
-def test_the_first_line_that_differs_is_shown():
-    assert _first_difference(b"a\nb\nc", b"a\nx\ny") == "'b' and 'x'"
-    assert _first_difference(b"a", b"a\nb") == "'(nothing)' and 'b'"
+@pytest.mark.parametrize(
+    ("second", "difference"),
+    [
+        ({"output": b"a\nx\ny"}, r"first in line 2: 'b\n' and 'x\n'"),
+        ({"output": b"a\nb\nc\n"}, r"first in line 3: 'c' and 'c\n'"),
+        ({"output": b"a\nb\nc\nd"}, r"first in line 3: 'c' and 'c\n'"),
+        ({"output": b"a\n"}, r"first in line 2: 'b\n' and '(nothing)'"),
+        ({"output": b"a\nb\n\xff"}, r"first in line 3: 'c' and '\udcff'"),
+        ({"exit_code": 7}, "exit code 0 and 7, with the same output"),
+        ({"virtual_s": 90.01}, "90.00 and 90.01 s of virtual time, with the same output"),
+        ({}, None),
+    ],
+)
+def test_what_differs_first_between_two_runs_is_said(second, difference):
+    first = outcome(1).model_copy(update={"output": b"a\nb\nc"})
+    assert _difference(first, first.model_copy(update=second)) == difference
+
+
+def test_what_differs_late_in_a_long_line_is_shown():
+    one, other = (outcome(1).model_copy(update={"output": b"." * 500 + end}) for end in (b"one", b"other"))
+    assert _difference(one, other) == f"first in line 1: {'.' * 39 + 'one'!r} and {'.' * 39 + 'other'!r}"
+
+
+@pytest.mark.parametrize(
+    ("differing", "said"),
+    [(0, "alike to the last bit of their output"), (1, "alike with 2 of them"), (3, "alike with none of them")],
+)
+def test_runs_of_a_seed_are_said_to_be_alike_or_not(tmp_path, differing, said):
+    unlike = {"failure": "two runs differ: first in line 1: 'a' and 'b'", "another_output": b"b"}
+    outcomes = [outcome(n).model_copy(update=unlike if n < differing else {}) for n in range(3)]
+    assert f"two runs of a seed are {said}" in summary(outcomes, "again {0.seed}".format, twice=True).splitlines()
+    outcomes[0].write_logs(tmp_path)
+    assert (tmp_path / "seed-0.log").exists() and (tmp_path / "seed-0-again.log").exists() is bool(differing)
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def test_points_of_one_side_alone_are_told(store):
     assert [point.split()[-1] for point in compared.only_before] == ["load=500", "load=500"]
     assert [point.split()[-1] for point in compared.only_after] == ["load=900", "load=900"]
     nothing = compare_runs(kept(store, like_the_paper(2, (500.0,))), kept(store, like_the_paper(2, (900.0,))))
-    assert "nothing in common" in nothing.sentence
+    assert "no usable cells in common" in nothing.sentence
 
 
 def test_the_same_number_is_the_same_point_whatever_its_type(store):

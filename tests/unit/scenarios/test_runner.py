@@ -2,6 +2,7 @@
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -14,7 +15,7 @@ from experiments.parameters import Axis
 from experiments.plan import Plan
 from experiments.scenario import Scenario
 from flightpath.clock import Clock
-from flightpath.errors import MissingCapability, UntrustworthyResult
+from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult
 from results.figures.charts import bars
 from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import CellResult, Certificate, Measurement, Metric, Verdict
@@ -224,6 +225,24 @@ def test_a_run_whose_cells_are_measured_has_ended_whatever_fails_afterwards(stor
         assert runner._conclude(scenario, PLAN, store, run_id, [], facts={}, as_object=False) == 0
         assert "figures cannot be kept" in capsys.readouterr().err
     assert store.run(run_id).status is RunStatus.DONE
+
+
+@pytest.mark.parametrize("as_object", [True, False])
+def test_a_program_reads_why_a_cell_failed_in_the_error_and_a_person_is_not_told_twice(store, run_id, as_object):
+    with pytest.raises(MeasurementFailed) as raised:
+        runner._conclude(Experiment(), PLAN, store, run_id, ["load=500 #1: gone"], facts={}, as_object=as_object)
+    assert ("load=500 #1: gone" in str(raised.value)) is as_object
+    assert "1 of 1 cell " in str(raised.value) and f"--resume {run_id}" in raised.value.hint
+
+
+def test_a_machine_that_is_too_slow_is_an_answer_beside_the_other_clock_and_an_error_otherwise(store, capsys):
+    run_id = store.begin_run("experiment", PLAN.as_json(), {}, ["x"])
+    store.record(run_id, CellResult(PLAN.cells()[0], Measurement(), Certificate(Verdict.UNUSABLE, ["slow"])), 0)
+    conclude = partial(runner._conclude, Experiment(), PLAN, store, run_id, [], facts={}, as_object=False)
+    assert conclude(may_be_unusable=True) == 0
+    assert "unusable: slow" in capsys.readouterr().out
+    with pytest.raises(UntrustworthyResult):
+        conclude()
 
 
 def test_the_log_of_failures_goes_with_them_and_a_folder_that_cannot_be_made_is_an_error(store, run_id, tmp_path):
