@@ -12,6 +12,7 @@ from execution.vm import kernels, virtual_machine
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
 from tests.support.process_list import command_lines
 
 RUN = [sys.executable, "-m", "execution", "vm"]
@@ -37,12 +38,8 @@ def emulators_of(folder: Path) -> list[int]:
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path, kernel):
     results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
     script = 'uname -r; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; exit 7'
-    done = subprocess.run(
-        [*RUN, "--results", str(results), "--", "sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = finished(
+        [*RUN, "--results", str(results), "--", "sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere)]
     )
     assert done.returncode == 7, done.stderr
     assert done.stdout == f"{kernel.version}\nit's  two\n"

@@ -21,6 +21,7 @@ from probes.transfers.tcp_flow import LOSS, RECOVERY, FlowTrace, TcpFlow
 from services.stream import StreamSink
 from tests.support import congestion_links, own_algorithm
 from tests.support.congestion_links import hosts, link
+from tests.support.finished import finished
 from tests.support.own_algorithm import RENO
 from topologies.sandbox import sandbox
 
@@ -257,16 +258,16 @@ def test_without_root_it_can_be_used_but_not_loaded():
     if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
         pytest.skip("an ordinary user may not read the folder that this project is in")
     with provided():
-        done = subprocess.run([*user, *python, script.format(NAME)], capture_output=True, text=True)
+        done = finished([*user, *python, script.format(NAME)])
         assert (done.stdout, done.stderr) == ("bpf\n", "")
-    refused = subprocess.run([*user, *python, script.format("westwood")], capture_output=True, text=True)
+    refused = finished([*user, *python, script.format("westwood")])
     assert "only root may load it" in refused.stderr
     assert "sudo flightpath congestion load westwood" in refused.stderr
 
 
 def test_in_a_user_namespace_root_is_told_that_it_is_not_enough():
     command = ["unshare", "--user", "--map-root-user", sys.executable, "-m", "congestion", "check", "vegas"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = finished(command)
     if "unshare" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == MissingCapability.exit_code

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
 from tests.support.rings import nightly
 from tests.support.steering_tools import (
     MPTCP,
@@ -164,7 +165,7 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
 
 def flows_of(switch: str, match: str) -> str:
     argv = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch, match]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    return finished(argv, check=True).stdout
 
 
 def test_the_view_is_served_and_printed(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from flightpath.commands import require, run
 from services.running.daemon import Daemon
+from tests.support.finished import finished
 from tests.support.ssh_far_end import ADDRESS, PROJECT, Done, LocalHost, on_terminal
 from topologies.sandbox import sandbox
 
@@ -115,7 +116,7 @@ def _a_wrong_password_is_refused_after_three_tries(method: str) -> None:
 
 
 def _where_nobody_can_be_asked_it_says_what_would_be_accepted(method: str) -> None:
-    done = subprocess.run(preflight("--batch"), capture_output=True, text=True, cwd=PROJECT, timeout=60)
+    done = finished(preflight("--batch"), timeout=60)
     assert f"it accepts {method}" in Done(done.returncode, done.stdout, done.stderr).error()
 
 
