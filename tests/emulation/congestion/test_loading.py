@@ -22,6 +22,8 @@ from services.stream import StreamSink
 from tests.support import congestion_links, own_algorithm
 from tests.support.congestion_links import hosts, link
 from tests.support.finished import finished
+from tests.support.killed import killed_at_end
+from tests.support.ordinary_user import dropped, require_ordinary_user
 from tests.support.own_algorithm import RENO
 from topologies.sandbox import sandbox
 
@@ -34,7 +36,6 @@ algorithm = provision.provision("vegas", name_prefix="bpf_")
 print(algorithm.origin, flush=True)
 sys.stdin.read()
 """
-NOBODY = 65534
 LOSSY = replace(link(12, 20, 30), loss=0.01)  # loses the same segments in each run, by their number
 pytestmark = [
     pytest.mark.together,
@@ -45,13 +46,10 @@ pytestmark = [
 @contextlib.contextmanager
 def running() -> Iterator[subprocess.Popen[str]]:
     """Another process that uses NAME."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with killed_at_end(subprocess.Popen([sys.executable, "-c", HOLD], **pipes)) as process:
         assert process.stdout.readline() == "bpf\n"
         yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @contextlib.contextmanager
@@ -253,14 +251,12 @@ def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path
 
 def test_without_root_it_can_be_used_but_not_loaded():
     script = "import congestion; print(congestion.ensure('{}'))"
-    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    python = [sys.executable, "-c"]
-    if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
-        pytest.skip("an ordinary user may not read the folder that this project is in")
+    python = dropped([sys.executable, "-c"])
+    require_ordinary_user()
     with provided():
-        done = finished([*user, *python, script.format(NAME)])
+        done = finished([*python, script.format(NAME)])
         assert (done.stdout, done.stderr) == ("bpf\n", "")
-    refused = finished([*user, *python, script.format("westwood")])
+    refused = finished([*python, script.format("westwood")])
     assert "only root may load it" in refused.stderr
     assert "sudo flightpath congestion load westwood" in refused.stderr
 

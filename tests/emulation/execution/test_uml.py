@@ -3,7 +3,6 @@
 import itertools
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from flightpath.launcher import python_module
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
+from tests.support.killed import killed_at_end
 from tests.support.ordinary_user import UID, results_of_ordinary_user
 from tests.support.process_list import command_lines
 from tests.support.rings import nightly
@@ -140,23 +140,9 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
 )
 def test_it_is_said_that_there_is_no_room_for_its_memory(tmp_path, room_mib, code, said):
     small = f'for folder in "$0" /dev/shm; do mount -t tmpfs -o size={room_mib}M tmpfs $folder; done; exec "$@"'
-    fill = ["head", "-c", "300M", "/dev/zero"]
-    done = finished(
-        [
-            "unshare",
-            "--mount",
-            "sh",
-            "-c",
-            small,
-            tmp_path,
-            *RUN,
-            "--",
-            "sh",
-            "-c",
-            f"{shlex.join(fill)} > /dev/shm/file",
-        ],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
+    fill = [*RUN, "--", "sh", "-c", "head -c 300M /dev/zero > /dev/shm/file"]
+    contained = ["unshare", "--mount", "sh", "-c", small, tmp_path]
+    done = finished([*contained, *fill], env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == code and f"kernel {said}" in done.stderr, done.stderr
     assert f"room for {room_mib}" in done.stderr or f"room for {room_mib - 1}" in done.stderr
     assert "--shm-size" in done.stderr
@@ -192,17 +178,13 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     # In virtual time a program that computes for ever stops the clock.
     limit = ["--time-limit", "5"] if how == "time limit" else []
     command = [*RUN, *limit, "--results", str(results), "--", "sh", "-c", f"touch {results}/begun; while :; do :; done"]
-    process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-    try:
+    with killed_at_end(subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)) as process:
         wait_until((results / "begun").exists, "the command to begin", 60)
         assert uml_kernels(results)
         (shared,) = set(uml_kernels(results).values())
         if how != "time limit":
             os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
-        process.wait()
     assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
     assert "had not ended after 5 s" in said or how != "time limit"
     wait_until(lambda: not uml_kernels(results), "the end of the virtual-time kernel", 10)

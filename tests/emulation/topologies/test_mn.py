@@ -46,9 +46,6 @@ def test_the_command_flightpath_starts_it_from_any_folder(tmp_path):
             nightly(words)
             for words in (
                 "--topo linear,2 --switch lxbr",
-                "--topo web_service,mptcp=on --link relay,bw=50,delay=1ms,loss=0",
-                "--topo multipath_pair,paths=4 --link relay,bw=50",
-                "--topo linear,4 --switch ovs,datapath=user",
                 "--topo tree,depth=2,fanout=2 --mac --switch user --controller ref --link relay,delay=1ms",
             )
         ),

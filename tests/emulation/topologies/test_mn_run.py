@@ -253,9 +253,6 @@ def test_each_controller_of_mininets_controls(script):
     ("name", "expected"),
     [
         ("linuxrouter", "0% dropped (12/12 received)"),
-        nightly("simpleperf", "*** Results: ['10M', "),
-        nightly("controllers", "0% dropped (12/12 received)"),
-        nightly("controlnet", "0% dropped (12/12 received)"),
         nightly("numberedports", "0% dropped (20/20 received)"),
     ],
 )

@@ -113,21 +113,6 @@ def test_run_is_private_and_kept_folders_stay_visible(sandboxed):
         kept.rmdir()
 
 
-def test_without_root_the_user_is_root_inside(tmp_path):
-    if os.getuid() != 0:
-        pytest.skip("needs root, to become an ordinary user")
-    if not all(parent.stat().st_mode & 0o001 for parent in (PROJECT, *PROJECT.parents)):
-        pytest.skip(f"an ordinary user cannot read {PROJECT}")
-    program = "import sys, os; from topologies.sandbox.sandbox import run_inside; "
-    program += "sys.exit(run_inside(lambda: 40 + os.getuid()))"
-    code = finished(
-        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "/usr/bin/python3", "-c", program], timeout=30
-    )
-    if code.returncode == 3:
-        pytest.skip(f"no user namespaces here: {code.stderr}")
-    assert code.returncode == 40, code.stderr
-
-
 def test_what_a_function_returns_or_raises_inside_comes_out():
     assert len(sandbox.call_inside(lambda: b"x" * (1 << 20))) == 1 << 20
     assert sandbox.call_inside(os.getpid) < 10
