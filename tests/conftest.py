@@ -67,6 +67,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         scheduling.sort(items)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips what starts virtual-time kernels where there is none."""
+    if item.get_closest_marker("starts_kernels"):
+        from tests.support.uml import require_uml_kernel
+
+        require_uml_kernel()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs a test marked `in_sandbox` in a new sandbox; its fixtures are made outside."""

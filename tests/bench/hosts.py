@@ -11,7 +11,8 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from flightpath.waiting import wait_until
-from tests.bench.processes import QUIET, killed_at_end, program
+from tests.bench.processes import QUIET, program
+from tests.support.killed import killed_at_end
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
 from topologies.links.emulated_link import EmulatedLink

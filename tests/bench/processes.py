@@ -4,8 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from flightpath.commands import run
@@ -18,18 +17,6 @@ _PROGRAMS = Path(__file__).with_name("programs.py")
 def program(name: str, *words: object) -> list[str]:
     """The command of one of `programs.py`."""
     return [sys.executable, "-I", "-S", str(_PROGRAMS), name, *map(str, words)]
-
-
-@contextmanager
-def killed_at_end(process: subprocess.Popen) -> Iterator[subprocess.Popen]:
-    """Kills a process at the end of the block, waits for it and closes its pipes."""
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
-            pipe.close()
 
 
 def seconds(command: Sequence[str]) -> float:

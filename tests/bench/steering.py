@@ -21,7 +21,8 @@ from flightpath.waiting import wait_until
 from probes.transfers.stream import Stream
 from services.stream import StreamServer
 from tests.bench.figures import Figure
-from tests.bench.processes import killed_at_end, program
+from tests.bench.processes import program
+from tests.support.killed import killed_at_end
 from topologies.fabric import Fabric
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost

@@ -17,8 +17,8 @@ from results.pages.film import Span, write_film
 from results.pages.watch_page import WatchedCell, render_watch
 from results.recording.file import FLOW_ROW, SOCKET_ROW, Recording, read
 from results.store.store import Store
+from tests.support.finished import finished
 from tests.support.reading_pages import WIDTHS, too_wide
-from tests.support.uml import require_uml_kernel
 from tests.support.watched_pages import captured_bytes, shown
 
 # How many packets from h2 are under way on a link's direction, or were dropped there before, at some moments.
@@ -136,7 +136,6 @@ def test_a_cell_of_the_main_job_is_shown_as_captures_at_both_ends_of_a_link_saw_
 
     Half of the moments are just after one of these packets came: the link is idle for most of the time.
     """
-    require_uml_kernel()
     words = f"run mptcp_load --clock virtual --repeat 1 --threads 200 --loads 800 --results {tmp_path}"
     words += " --only protocol=mptcp --record --capture h1-eth0,s1-eth1"
     subprocess.run([sys.executable, "-m", "flightpath.cli", *words.split()], cwd=PROJECT, check=True)
@@ -203,5 +202,5 @@ def test_a_film_for_slides_is_what_players_play(watched, tmp_path, chromium):
     write_film(page, film, Span(0.028, 0.0305, 0.025))
     argv = ["ffprobe", "-v", "error", "-count_frames", "-of", "csv=p=0", str(film)]
     entries = "stream=codec_name,width,pix_fmt,r_frame_rate,nb_read_frames"
-    found = subprocess.run([*argv, "-show_entries", entries], capture_output=True, text=True, check=True).stdout
+    found = finished([*argv, "-show_entries", entries], check=True).stdout
     assert found.strip() == "h264,1280,yuv420p,25/1,3"

@@ -24,6 +24,7 @@ from flightpath.project import PROJECT
 from tests.campaign.machine_state import MachineState, marked_environment
 from tests.campaign.outcome import Outcome
 from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, ScenarioRuns, Victim
+from tests.support.killed import killed_at_end
 from tests.support.ssh_far_end import FarEnd, far_end
 
 MAX_STORMS = 2
@@ -84,16 +85,13 @@ def _kill_once(victim: Victim, chance: random.Random) -> list[str]:
     before = MachineState.read()
     with (victim.folder / "output").open("w+", errors="replace") as output:
         streams = {"stdin": subprocess.PIPE, "stdout": output, "stderr": subprocess.STDOUT}
-        process = subprocess.Popen(victim.argv(), cwd=PROJECT, env=environment, start_new_session=True, **streams)
-        try:
+        options = {"cwd": PROJECT, "env": environment, "start_new_session": True, **streams}
+        with killed_at_end(subprocess.Popen(victim.argv(), **options)) as process:
             process.stdin.write(victim.keyboard.encode())  # fits into a pipe
             process.stdin.flush()
             _wait(process, chance.uniform(0, victim.typical_s), victim.read)
             family, killed = _kill_one(process.pid, chance)
             late = _ended_late(process, victim)
-        finally:
-            process.kill()
-            process.wait()
         output.seek(0)
         ended = Ended(process.returncode, output.read(), killed is not None and killed[0].pid == process.pid)
     faults = [*late, *before.faults(mark, family), *victim.faults_after(ended)]

@@ -11,6 +11,7 @@ import pytest
 
 from execution.placement import has_uml_kernel
 from flightpath.project import PROJECT
+from tests.support.finished import finished
 
 
 def python_in(document: str) -> list[str]:
@@ -30,13 +31,7 @@ MARKED = sorted(file for file in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.m
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     file = folder / "measure.py"
     file.write_text(code)
-    return subprocess.run(
-        [sys.executable, str(file)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-    )
+    return finished([sys.executable, str(file)], cwd=folder, env={**os.environ, "PYTHONPATH": str(PROJECT)})
 
 
 @pytest.mark.nightly
@@ -47,9 +42,7 @@ def test_marked_commands_run_in_their_order(document, tmp_path):
         pytest.skip("needs the virtual-time kernel: make uml-kernel")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for command in commands_in(document):
-        done = subprocess.run(
-            shlex.split(command), cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
-        )
+        done = finished(shlex.split(command), cwd=tmp_path, env={**os.environ, "PATH": path})
         assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         assert done.stdout
 

@@ -1,11 +1,10 @@
 """What `make setup` does to this machine while Debian's packages are installed, however it ends."""
 
 import os
-import subprocess
 
 import pytest
 
-from flightpath.project import PROJECT
+from tests.support.finished import finished
 
 # With a /usr/sbin of its own, which has no policy-rc.d, and an apt-get that takes a while.
 _SCRIPT = """\
@@ -31,9 +30,7 @@ exec ls /usr/sbin
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("how", ["CONT", "HUP", "TERM", "KILL"])
 def test_services_may_start_again_however_set_up_ended(tmp_path, how):
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", _SCRIPT, str(tmp_path), how], cwd=PROJECT, capture_output=True, text=True
-    )
+    done = finished(["unshare", "--mount", "sh", "-c", _SCRIPT, str(tmp_path), how])
     if done.returncode == 77:
         pytest.skip("this kernel has no overlay file system")
     started, *after = done.stdout.splitlines()
@@ -57,9 +54,7 @@ PATH="$0/bin:$PATH" sh scripts/install-packages.sh --install postgresql nginx
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_server_that_had_a_unit_before_is_left_alone(tmp_path):
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", _WITH_SYSTEMD, str(tmp_path)], cwd=PROJECT, capture_output=True, text=True
-    )
+    done = finished(["unshare", "--mount", "sh", "-c", _WITH_SYSTEMD, str(tmp_path)])
     if done.returncode == 77:
         pytest.skip("this kernel has no overlay file system")
     assert done.stdout.splitlines() == ["--quiet disable --now nginx.service"], done.stderr

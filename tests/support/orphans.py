@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from flightpath.processes import Process
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 
 _PARENT = """
 import subprocess, sys
@@ -23,11 +24,8 @@ def orphaned(argv: Sequence[str], popen: Callable[..., subprocess.Popen] = subpr
 
     Returns when the program has ended too.
     """
-    parent = popen([sys.executable, "-c", _PARENT, *map(str, argv)], stdout=subprocess.PIPE, text=True)
-    try:
+    command = [sys.executable, "-c", _PARENT, *map(str, argv)]
+    with killed_at_end(popen(command, stdout=subprocess.PIPE, text=True)) as parent:
         program = Process.read(int(parent.stdout.readline()))
         yield program.pid
-    finally:
-        parent.kill()
-        parent.communicate()
     wait_until(lambda: not program.is_alive(), "the end of the program", 30)

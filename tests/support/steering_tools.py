@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.testbed.testbed import Testbed
 
@@ -73,13 +74,9 @@ class Received:
 @contextlib.contextmanager
 def serving(host: MultihomedHost, address: str, *, mptcp: bool = True) -> Iterator[None]:
     """A server that sends to each client as many bytes as it requests."""
-    server = host.popen(["python3", "-c", _SOURCE, address, str(MPTCP if mptcp else TCP)])
-    try:
+    with killed_at_end(host.popen(["python3", "-c", _SOURCE, address, str(MPTCP if mptcp else TCP)])):
         wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), f"a server on {host.name}", 30)
         yield
-    finally:
-        server.kill()
-        server.wait()
 
 
 class Transfer:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from flightpath.project import PROJECT
+from tests.support.killed import killed_at_end
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
@@ -22,14 +23,9 @@ MEGABYTE = 1_000_000
 @contextlib.contextmanager
 def running(host: MultihomedHost, *argv: str) -> Iterator[subprocess.Popen]:
     """A program of tunnel_programs.py that listens, in a host."""
-    process = host.popen([*PROGRAMS, *argv], stdout=subprocess.PIPE, text=True)
-    try:
+    with killed_at_end(host.popen([*PROGRAMS, *argv], stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout.readline() == "listening\n"
         yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 class Net:

@@ -3,7 +3,6 @@
 import re
 import shlex
 import shutil
-import subprocess
 from importlib.metadata import requires
 
 import pytest
@@ -12,6 +11,7 @@ from experiments import catalogue
 from flightpath import cli
 from flightpath.project import PROJECT
 from scenarios.command.options import request_from
+from tests.support.finished import finished
 
 yaml = pytest.importorskip("yaml")
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()
@@ -111,5 +111,5 @@ def test_set_up_says_in_which_folders_setuptools_cannot_install(tmp_path):
     folder = tmp_path / "a $b"
     folder.mkdir()
     shutil.copy(PROJECT / "Makefile", folder)
-    refused = subprocess.run(["make", "location"], cwd=folder, capture_output=True, text=True)
+    refused = finished(["make", "location"], cwd=folder)
     assert refused.returncode == 2 and f"cannot install in {folder}" in refused.stderr

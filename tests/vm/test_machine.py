@@ -12,6 +12,8 @@ from execution.vm import kernels, virtual_machine
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
+from tests.support.killed import killed_at_end
 from tests.support.process_list import command_lines
 
 RUN = [sys.executable, "-m", "execution", "vm"]
@@ -37,12 +39,8 @@ def emulators_of(folder: Path) -> list[int]:
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path, kernel):
     results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
     script = 'uname -r; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; exit 7'
-    done = subprocess.run(
-        [*RUN, "--results", str(results), "--", "sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = finished(
+        [*RUN, "--results", str(results), "--", "sh", "-c", script, "sh", "it's  two", str(results), str(elsewhere)]
     )
     assert done.returncode == 7, done.stderr
     assert done.stdout == f"{kernel.version}\nit's  two\n"
@@ -55,20 +53,16 @@ def test_a_vm_that_goes_on_is_ended(tmp_path, how):
     results = tmp_path / "results"
     limit = ["--time-limit", "5"] if how == "time limit" else []
     command = [*RUN, *limit, "--results", str(results), "--", "sh", "-c", f"touch {results}/begun; sleep 600"]
-    process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
 
     def still_going() -> None:
         assert process.poll() is None, process.communicate()[1]
 
-    try:
+    with killed_at_end(subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)) as process:
         wait_until((results / "begun").exists, "the command to begin", 180, check=still_going)
         assert emulators_of(results)
         if how == "ctrl-c":
             os.kill(process.pid, signal.SIGINT)
         said = process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
-        process.wait()
     assert process.returncode == (130 if how == "ctrl-c" else 1)
     assert "had not ended after 5 s" in said or how == "ctrl-c"
     wait_until(lambda: not emulators_of(results), "the end of the VM", 10)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from flightpath.errors import FlightpathError
 from tests.bench.hosts import Pair, pair
-from tests.bench.processes import killed_at_end, program
+from tests.bench.processes import program
 from tests.campaign.memory.group import MemoryGroup
 from tests.campaign.outcome import Outcome
+from tests.support.killed import killed_at_end
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 

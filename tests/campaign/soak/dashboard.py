@@ -17,11 +17,11 @@ from results.exchange.progress import CellProgress, report_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
-from tests.bench.processes import killed_at_end
 from tests.bench.results import dashboard
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.killed import killed_at_end
 from tests.support.made_up_runs import LOADS, cell
 from topologies.sandbox import sandbox
 

@@ -5,8 +5,9 @@ import time
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair
-from tests.bench.processes import killed_at_end, program
+from tests.bench.processes import program
 from tests.support.c_builds import make
+from tests.support.killed import killed_at_end
 from topologies.testbed.tunnel import Tunnel
 
 HALF, WHOLE = 2**31, 2**32

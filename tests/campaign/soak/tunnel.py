@@ -7,10 +7,11 @@ from typing import Any
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair, iperf_server, pair
-from tests.bench.processes import QUIET, killed_at_end
+from tests.bench.processes import QUIET
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak import numbered
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.killed import killed_at_end
 from tests.support.steering_tools import mib_counter
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec

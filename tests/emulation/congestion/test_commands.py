@@ -11,6 +11,7 @@ import congestion
 from congestion import sources
 from flightpath.processes import is_machine_root
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
 
 # On a machine that is too busy, the result is not trustworthy: exit code 4.
 ENDED = (0, 4)
@@ -30,7 +31,7 @@ def mine(tmp_path):
 
 
 def command(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", *argv], capture_output=True, text=True, timeout=100)
+    return finished([sys.executable, "-m", *argv], timeout=100)
 
 
 def test_trace_draws_what_a_real_transfer_did(mine, tmp_path):

@@ -21,6 +21,9 @@ from probes.transfers.tcp_flow import LOSS, RECOVERY, FlowTrace, TcpFlow
 from services.stream import StreamSink
 from tests.support import congestion_links, own_algorithm
 from tests.support.congestion_links import hosts, link
+from tests.support.finished import finished
+from tests.support.killed import killed_at_end
+from tests.support.ordinary_user import dropped, require_ordinary_user
 from tests.support.own_algorithm import RENO
 from topologies.sandbox import sandbox
 
@@ -33,7 +36,6 @@ algorithm = provision.provision("vegas", name_prefix="bpf_")
 print(algorithm.origin, flush=True)
 sys.stdin.read()
 """
-NOBODY = 65534
 LOSSY = replace(link(12, 20, 30), loss=0.01)  # loses the same segments in each run, by their number
 pytestmark = [
     pytest.mark.together,
@@ -44,13 +46,10 @@ pytestmark = [
 @contextlib.contextmanager
 def running() -> Iterator[subprocess.Popen[str]]:
     """Another process that uses NAME."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with killed_at_end(subprocess.Popen([sys.executable, "-c", HOLD], **pipes)) as process:
         assert process.stdout.readline() == "bpf\n"
         yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @contextlib.contextmanager
@@ -252,21 +251,19 @@ def test_a_program_that_the_verifier_rejects_is_explained_with_its_line(tmp_path
 
 def test_without_root_it_can_be_used_but_not_loaded():
     script = "import congestion; print(congestion.ensure('{}'))"
-    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    python = [sys.executable, "-c"]
-    if subprocess.run([*user, "test", "-r", __file__]).returncode != 0:
-        pytest.skip("an ordinary user may not read the folder that this project is in")
+    python = dropped([sys.executable, "-c"])
+    require_ordinary_user()
     with provided():
-        done = subprocess.run([*user, *python, script.format(NAME)], capture_output=True, text=True)
+        done = finished([*python, script.format(NAME)])
         assert (done.stdout, done.stderr) == ("bpf\n", "")
-    refused = subprocess.run([*user, *python, script.format("westwood")], capture_output=True, text=True)
+    refused = finished([*python, script.format("westwood")])
     assert "only root may load it" in refused.stderr
     assert "sudo flightpath congestion load westwood" in refused.stderr
 
 
 def test_in_a_user_namespace_root_is_told_that_it_is_not_enough():
     command = ["unshare", "--user", "--map-root-user", sys.executable, "-m", "congestion", "check", "vegas"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = finished(command)
     if "unshare" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == MissingCapability.exit_code

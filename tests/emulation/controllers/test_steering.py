@@ -7,6 +7,8 @@ import time
 import pytest
 
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
+from tests.support.killed import killed_at_end
 from tests.support.rings import nightly
 from tests.support.steering_tools import (
     MPTCP,
@@ -139,16 +141,13 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
             testbed.host("h1").run(["ping", "-c", "10", "-i", "0.2", "-q", each])
         with serving(server, address, mptcp=protocol == MPTCP):
             argv = ["python3", "-c", _HELD, address, str(number), str(protocol)]
-            client = testbed.host("h1").popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            try:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            with killed_at_end(testbed.host("h1").popen(argv, **pipes)) as client:
                 for _ in range(rounds):
                     command(client, "held")
                     assert_same(testbed, server, at_least=number)
                     command(client, "closed")
                     wait_until(lambda: not subflows(testbed), "the view to be empty again", 60)
-            finally:
-                client.kill()
-                client.communicate()
             counters = testbed.controller.view.connections()["counters"]
             assert counters["opened"] == rounds * number
             # Whose SYN is lost again and again Linux sends without the option; that too the view had as the kernel.
@@ -164,7 +163,7 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
 
 def flows_of(switch: str, match: str) -> str:
     argv = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch, match]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    return finished(argv, check=True).stdout
 
 
 def test_the_view_is_served_and_printed(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from controllers.openflow.steering_rules import FINISHED_IDLE_S, FLOW_PRIORITY
 from flightpath.commands import run
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 from tests.support.rings import nightly
 from tests.support.steering_tools import (
     Transfer,
@@ -177,12 +178,8 @@ while True:  # some thousand a second: many for a controller, little for the lin
 @contextmanager
 def flood(testbed: Testbed, host: str, target: str, address: str) -> Iterator[None]:
     of_packets = [testbed.host(target).intfs[0].MAC(), testbed.host(host).address(), address]
-    process = testbed.host(host).popen(["python3", "-c", FORGE, f"{host}-eth0", *of_packets])
-    try:
+    with killed_at_end(testbed.host(host).popen(["python3", "-c", FORGE, f"{host}-eth0", *of_packets])):
         yield
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_flood_of_syns_costs_other_hosts_no_connection_and_the_controller_no_memory():

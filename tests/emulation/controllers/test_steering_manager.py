@@ -13,6 +13,7 @@ from flightpath.commands import run
 from flightpath.launcher import project_python
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 from tests.support.steering_tools import Transfer, serving
 from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
@@ -41,7 +42,7 @@ def manager(testbed: Testbed) -> Iterator[View]:
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    try:
+    with killed_at_end(process):
         wait_until(lambda: f":{OPENFLOW_PORT} " in run(["ss", "-Htln"]), "osken-manager to listen", 30)
         for switch in testbed.net.switches:
             run(["ovs-ofctl", "-O", "OpenFlow13", "del-flows", switch.name])
@@ -49,9 +50,6 @@ def manager(testbed: Testbed) -> Iterator[View]:
         yield View(f"http://127.0.0.1:{REST_PORT}")
         assert process.poll() is None
         assert "Traceback" not in log.read_text(), log.read_text()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_own():

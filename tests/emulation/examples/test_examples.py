@@ -1,31 +1,23 @@
 """The scripts and the notebook in examples/ run as they stand there."""
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from execution.placement import has_uml_kernel
 from flightpath.project import PROJECT
+from tests.support.finished import finished
 from tests.support.rings import nightly
 
 EXAMPLES = PROJECT / "examples"
-VIRTUAL = 'clock="virtual"'
 PRINTED = {
     "measure_a_network.py": ("round trip", "Mbit/s", "the testbed"),
     "compare_tcp_and_mptcp.py": ("goodput in bit/s", "MPTCP is 1.9"),
     "your_own_topology.py": ("Mbit/s alone", "10Mbit, 10ms, queue 100p"),
 }
 pytestmark = pytest.mark.timeout(300)
-
-
-def skip_without_uml(file: Path) -> None:
-    if VIRTUAL in file.read_text().replace('\\"', '"') and not has_uml_kernel():
-        pytest.skip("it measures in virtual time: make uml-kernel")
 
 
 @pytest.mark.parametrize(
@@ -37,10 +29,9 @@ def skip_without_uml(file: Path) -> None:
     ],
 )
 def test_a_script_runs_and_prints_what_it_found(name, tmp_path):
-    skip_without_uml(EXAMPLES / name)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, str(EXAMPLES / name)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = finished(command, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert all(words in done.stdout for words in PRINTED[name]), done.stdout
 
@@ -55,7 +46,6 @@ def test_each_example_is_tested():
 @pytest.mark.starts_kernels
 def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path, monkeypatch):
     file = EXAMPLES / "first_steps.ipynb"
-    skip_without_uml(file)
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     monkeypatch.setenv("JUPYTER_PATH", f"{sys.prefix}/share/jupyter")
     notebook = nbformat.read(file, as_version=4)

@@ -13,9 +13,9 @@ import pytest
 from flightpath.project import PROJECT
 from results.store.store import Store
 from tests.support.busy_machine import busy_processor
+from tests.support.finished import finished
 from tests.support.scenario_runs import ONE_CELL
 from tests.support.terminal import Terminal
-from tests.support.uml import require_uml_kernel
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1800)]
 
@@ -26,11 +26,6 @@ UNEQUAL = (
     " --event '0.5s h1-eth0 bandwidth=40Mbit' --event '0.6s h1-eth1 down' --event '0.7s h1-eth1 up'"
     " --event '0.75s h1-eth0 loss=1%'"
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _uml_kernel() -> None:
-    require_uml_kernel()
 
 
 def measure(scenario: str, words: str, results: Path) -> None:
@@ -45,7 +40,7 @@ def measure(scenario: str, words: str, results: Path) -> None:
 
 def replay(results: Path, at: str, *commands: str) -> subprocess.CompletedProcess[str]:
     own = ["--results", str(results), "--at", at, *(word for command in commands for word in ("--run", command))]
-    return subprocess.run([*REPLAY, *own], cwd=PROJECT, capture_output=True, text=True)
+    return finished([*REPLAY, *own])
 
 
 def stops(text: str) -> list[float]:

@@ -3,7 +3,6 @@
 import itertools
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -20,11 +19,13 @@ from execution.uml.uml import UserModeLinux
 from flightpath.launcher import python_module
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
+from tests.support.killed import killed_at_end
 from tests.support.ordinary_user import UID, results_of_ordinary_user
 from tests.support.process_list import command_lines
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal
-from tests.support.uml import require_uml_kernel, shared_folder, uml_kernels, unprivileged
+from tests.support.uml import shared_folder, uml_kernels, unprivileged
 
 pytestmark = pytest.mark.starts_kernels
 
@@ -43,14 +44,9 @@ kill $peer
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _uml_kernel() -> None:
-    require_uml_kernel()
-
-
 def run(*words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT) -> CompletedProcess[str]:
     argv = [*RUN, *options, "--", *words]
-    return subprocess.run(argv, cwd=cwd, input=typed, capture_output=True, text=True, errors="surrogateescape")
+    return finished(argv, cwd=cwd, input=typed, errors="surrogateescape")
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path):
@@ -137,7 +133,7 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
     draw = ("sh", "-c", "head -c 16 /dev/urandom | od -An -tx1")
     argv = [*python_module("execution.virtual", "--seed", "1", "--"), *draw]
     argv[1] = f"PYTHONPATH={elsewhere}"
-    done = subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = finished(argv, cwd=tmp_path, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     assert done.stdout == run(*draw, options=("--seed", "1"), cwd=tmp_path).stdout
 
@@ -148,26 +144,9 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
 )
 def test_it_is_said_that_there_is_no_room_for_its_memory(tmp_path, room_mib, code, said):
     small = f'for folder in "$0" /dev/shm; do mount -t tmpfs -o size={room_mib}M tmpfs $folder; done; exec "$@"'
-    fill = ["head", "-c", "300M", "/dev/zero"]
-    done = subprocess.run(
-        [
-            "unshare",
-            "--mount",
-            "sh",
-            "-c",
-            small,
-            tmp_path,
-            *RUN,
-            "--",
-            "sh",
-            "-c",
-            f"{shlex.join(fill)} > /dev/shm/file",
-        ],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-    )
+    fill = [*RUN, "--", "sh", "-c", "head -c 300M /dev/zero > /dev/shm/file"]
+    contained = ["unshare", "--mount", "sh", "-c", small, tmp_path]
+    done = finished([*contained, *fill], env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == code and f"kernel {said}" in done.stderr, done.stderr
     assert f"room for {room_mib}" in done.stderr or f"room for {room_mib - 1}" in done.stderr
     assert "--shm-size" in done.stderr
@@ -189,12 +168,8 @@ def test_an_ordinary_user_needs_no_privilege(container):
         words, environment = unprivileged(
             results, [*container, *RUN, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
         )
-        done = subprocess.run(
-            [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"],
-            cwd=PROJECT,
-            env=environment,
-            capture_output=True,
-            text=True,
+        done = finished(
+            [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"], env=environment
         )
         assert (done.returncode, done.stdout.split()[0]) == (0, "0"), done.stderr
         assert int(done.stdout.split()[1]) >= 3
@@ -207,17 +182,13 @@ def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     # In virtual time a program that computes for ever stops the clock.
     limit = ["--time-limit", "5"] if how == "time limit" else []
     command = [*RUN, *limit, "--results", str(results), "--", "sh", "-c", f"touch {results}/begun; while :; do :; done"]
-    process = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-    try:
+    with killed_at_end(subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)) as process:
         wait_until((results / "begun").exists, "the command to begin", 60)
         assert uml_kernels(results)
         (shared,) = set(uml_kernels(results).values())
         if how != "time limit":
             os.kill(process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
-        process.wait()
     assert process.returncode == {"time limit": 1, "ctrl-c": 130, "kill -9": -9}[how]
     assert "had not ended after 5 s" in said or how != "time limit"
     wait_until(lambda: not uml_kernels(results), "the end of the virtual-time kernel", 10)
@@ -337,14 +308,7 @@ def test_a_script_of_mininets_gives_the_same_digits_each_time(tmp_path):
     command = [sys.executable, "-m", "flightpath.cli", "mn-run", "--clock", "virtual", "--seed", "1", str(script)]
     shown = set()
     for _ in range(2):
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(PROJECT)},
-            input="typed",
-            capture_output=True,
-            text=True,
-        )
+        done = finished(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(PROJECT)}, input="typed")
         assert done.returncode == 5, done.stderr
         shown.add((done.stdout, (tmp_path / "rates").read_text()))
     ((pinged, rates),) = shown

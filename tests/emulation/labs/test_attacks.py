@@ -15,9 +15,9 @@ from labs.framework.checking import Checked, check, judged
 from labs.framework.lab import Variant
 from labs.solutions import lab12_measuring
 from labs.solutions.attempt import Attempt
+from tests.support.finished import finished
 from tests.support.handed_in import hand_in
 from tests.support.rings import nightly
-from tests.support.uml import require_uml_kernel
 from tests.support.watched_pages import shown
 
 SOURCE = Path(__file__).parents[2] / "support" / "becomes_root.c"
@@ -54,7 +54,6 @@ def attacked(tmp_path: Path) -> Checked:
 @pytest.mark.timeout(300)
 def test_a_program_cannot_become_root_of_the_kernel_and_write_its_own_marks(tmp_path):
     """As whoever runs it, it writes into folders that are its own, and does not see where answers go."""
-    require_uml_kernel()
     found = attacked(tmp_path)
     assert found.points == 0
     writes = "writes to ['/dev/shm', '/tmp', '/var/tmp'], sees [], there is a stub, ended with -11"
@@ -66,7 +65,6 @@ def test_a_program_cannot_become_root_of_the_kernel_and_write_its_own_marks(tmp_
 @pytest.mark.timeout(300)
 def test_it_could_if_the_kernel_trusted_its_programs(tmp_path, monkeypatch):
     """Else the test above would prove nothing."""
-    require_uml_kernel()
     trusting = lambda argv: UserModeLinux(kernel.find(), memory_mib=1024, seed=1).guest(argv)  # noqa: E731
     monkeypatch.setattr(experiments, "_virtual", trusting)
     found = attacked(tmp_path)
@@ -145,7 +143,6 @@ CHEATS = (
 @pytest.mark.starts_kernels
 @pytest.mark.parametrize("labs", [{12}, nightly({lab.number for lab in catalogue.all_labs()} - {12})])
 def test_what_prints_instead_of_measuring_gets_no_marks(labs, tmp_path):
-    require_uml_kernel()
     anna, cheats, submissions = Variant("anna"), [cheat for cheat in CHEATS if cheat[0] in labs], []
     assert {number for number, *_ in cheats} == labs, "one for each lab"
     for number, file, text, _, _ in cheats:
@@ -163,14 +160,13 @@ def test_what_prints_instead_of_measuring_gets_no_marks(labs, tmp_path):
 @pytest.mark.starts_kernels
 @pytest.mark.timeout(300)
 def test_modules_in_a_student_s_folder_do_not_take_the_place_of_ours_and_its_packets_are_watched(tmp_path):
-    require_uml_kernel()
     folder = work.start(catalogue.find(2), Variant("anna"), tmp_path / "anna")
     (folder / "answers.toml").write_text("rtt_ms = 1\nbuffer_kb = 10\n")
     ours = [file.parent.name for file in PROJECT.glob("*/__init__.py")]
     for name in [*ours, "json", "random", "sitecustomize", "pydantic", "mininet"]:
         (folder / f"{name}.py").write_text(f"raise SystemExit({name!r})\n")
     argv = [Path(sys.executable).with_name("flightpath"), "lab", "check"]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=280)
+    done = finished(argv, cwd=folder, timeout=280)
     assert done.returncode == 1 and "0 of 4 points" in done.stdout, done
     facts, columns = shown(folder / "check.html")
     assert "watch what happened: check.html" in done.stdout and facts["title"].startswith("Lab 2 Fill the pipe")

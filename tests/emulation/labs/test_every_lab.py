@@ -16,7 +16,6 @@ from labs.framework.checking import judged
 from labs.framework.lab import Lab, Variant
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import attempts, hand_in
-from tests.support.uml import require_uml_kernel
 
 EVERYTHING = "LAB_TESTS" in os.environ
 VARIANTS = 5 if EVERYTHING else 2
@@ -64,7 +63,6 @@ def check(number: int, chosen: dict[Lab, dict[str, Attempt]], folder: Path) -> N
 @pytest.mark.timeout(900)
 def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(tmp_path):
     """Every fourth lab; the mistake is one that the solution's own measurement shows, if there is one."""
-    require_uml_kernel()
     chosen = {}
     for lab in catalogue.all_labs()[1::4]:
         every = attempts(lab, variant(0))
@@ -78,7 +76,6 @@ def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(tmp_path):
 @pytest.mark.starts_kernels
 def test_a_loop_without_an_end_is_called_one(tmp_path):
     """Virtual time cannot advance while it runs, so no limit on that clock ends it."""
-    require_uml_kernel()
     lab = catalogue.find("control")
     loop = "class Control:\n    def __init__(self):\n        while True:\n            pass\n"
     endless = hand_in(lab, variant(0), Attempt(files={"control.py": loop}), tmp_path / "endless")
@@ -92,5 +89,4 @@ def test_a_loop_without_an_end_is_called_one(tmp_path):
 @pytest.mark.parametrize("number", range(VARIANTS))
 @pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
 def test_the_solution_passes_and_mistakes_get_their_hints(lab, number, tmp_path):
-    require_uml_kernel()
     check(number, {lab: chosen(lab, number)}, tmp_path)

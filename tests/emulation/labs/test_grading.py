@@ -24,6 +24,7 @@ from labs.grading import confinement
 from labs.solutions import lab02_full_pipe, lab07_switch
 from labs.solutions.attempt import Attempt
 from tests.support import prying
+from tests.support.finished import finished
 from tests.support.handed_in import hand_in
 from tests.support.process_list import command_lines
 from tests.support.uml import require_uml_kernel
@@ -45,7 +46,6 @@ def right_answers(student: str) -> dict[str, float]:
 
 @pytest.mark.starts_kernels
 def test_hostile_submissions_cost_only_themselves(tmp_path):
-    require_uml_kernel()
     handed_in = tmp_path / "in"
     hand_in_answers(handed_in / "ben", "ben", right_answers("anna"))
     cleo = Variant("cleo").parameters(catalogue.find(7))
@@ -63,7 +63,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
                 opened.writestr(member, text)
     before = {path: path.stat().st_mtime_ns for path in handed_in.rglob("*") if path.is_file()}
     argv = [sys.executable, "-m", "labs", "grade", handed_in, "--csv", tmp_path / "marks.csv"]
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=580)
+    done = finished(argv, timeout=580)
     assert done.returncode == 4 and "Traceback" not in done.stderr, done.stderr
     marks = {row["submission"]: row for row in csv.DictReader((tmp_path / "marks.csv").open())}
     found = tuple(marks["cleo"][name] for name in ("points", "of", "status", "note"))
@@ -79,7 +79,6 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
 @pytest.mark.starts_kernels
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_grading_that_is_ended_leaves_nothing(number, tmp_path):
-    require_uml_kernel()
     hand_in_answers(tmp_path / "in/anna", "anna", right_answers("anna"))
     temporary = tmp_path / "tmp"
     temporary.mkdir()

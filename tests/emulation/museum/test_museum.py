@@ -7,7 +7,6 @@ import pytest
 
 from museum import catalogue, record
 from tests.support.rings import nightly
-from tests.support.uml import require_uml_kernel
 
 IN_FIRST_RING = "mininet_421"
 
@@ -19,7 +18,6 @@ pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
     [name if name == IN_FIRST_RING else nightly(name) for name in catalogue.names()],
 )
 def test_an_entry_gives_its_record_again(tmp_path, name):
-    require_uml_kernel()
     expected = record.read_record()[name]
     measured = {"commit": expected["commit"], **record.measure(name, tmp_path)}
     verdicts, before = ([claim.verdict for claim in record.claims(name, each)] for each in (measured, expected))

@@ -59,12 +59,9 @@ def test_gso_packets_have_memory_of_their_own(make_link):
         ("", True),
         ("rate_bps=50000000,delay_ns=2000000", True),
         ("duplicate=0.05,loss=0.005,delay_ns=1000000", False),
-        nightly("rate_bps=20000000,delay_ns=2000000", False),
-        nightly("burst_enter=0.002,burst_leave=0.3,rate_bps=500000000,delay_ns=1000000", True),
         nightly("corrupt=0.01,delay_ns=1000000", False),
         nightly("rate_bps=300000000,delay_ns=3000000,jitter_ns=500000", True),
         nightly("delay_ns=3000000,jitter_ns=20000,reorder=1", False),
-        nightly("rate_bps=200000000,queue_packets=200,discipline=fq_codel,ecn=1", True),
     ],
 )
 def test_transfer_arrives_byte_for_byte(make_link, spec, gso_packets):

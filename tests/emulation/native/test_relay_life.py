@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import native
+from tests.support.finished import finished
 from tests.support.orphans import orphaned
 from tests.support.relay_link import Host, relay_argv, until
 
@@ -38,7 +39,7 @@ def test_devices_are_made_where_they_belong(tmp_path):
 def test_the_namespace_of_no_process_is_refused(tmp_path):
     argv = relay_argv(tmp_path / "control")
     argv[argv.index("t1")] = "t1@2147483647"
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+    done = finished(argv, timeout=20)
     assert done.returncode == 3 and "process that exists" in done.stderr
     assert not (tmp_path / "control").exists()
 
@@ -74,6 +75,6 @@ def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):
     inside = ["nsenter", "-t", str(link.process.pid), "-n"]
     subprocess.run([*inside, "ip", "link", "add", "t2", "type", "veth"], check=True)
     second = [*inside, *relay_argv(tmp_path / "second")[2:]]
-    done = subprocess.run(second, capture_output=True, text=True, timeout=20)
+    done = finished(second, timeout=20)
     assert done.returncode == 3
     assert "t2" in done.stderr and not (tmp_path / "second").exists()

@@ -7,6 +7,7 @@ import pytest
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping, running
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
@@ -91,13 +92,9 @@ def test_weights_adapt_to_what_paths_can_carry():
     wide, narrow = LinkSpec(bandwidth_bps=80_000_000, delay_s=0.005), LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005)
     with net(wide, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(weights="adaptive")) as tunnel:
         target = tunnel.address(it.h2)
-        with running(it.h2, "receive", target, "1"):
-            sender = it.h1.popen([*PROGRAMS, "send", target, str(60 * MEGABYTE)])
-            try:
-                wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["share"] > 0.7, "the wide path to be preferred", 30)
-            finally:
-                sender.kill()
-                sender.wait()
+        sending = [*PROGRAMS, "send", target, str(60 * MEGABYTE)]
+        with running(it.h2, "receive", target, "1"), killed_at_end(it.h1.popen(sending)):
+            wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["share"] > 0.7, "the wide path to be preferred", 30)
 
 
 def test_packets_of_just_the_mtu_pass_and_the_mtu_follows_the_paths():

@@ -22,7 +22,6 @@ from results.records import CellResult, Certificate, Measurement, Metric, RunSta
 from results.store.store import Store
 from scenarios.command import runner
 from scenarios.command.options import request_from
-from tests.support.uml import require_uml_kernel
 
 CHOSEN = {"repeat": 1, "seconds": 2, "only": {"transport": "mptcp", "paths": "equal"}}
 
@@ -43,7 +42,6 @@ def stored_cells(folder, *verdicts: Verdict) -> str:
 
 @pytest.mark.starts_kernels
 def test_a_scenario_is_measured_and_comes_back_with_its_frames(tmp_path, monkeypatch, capfd):
-    require_uml_kernel()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.py").write_text("raise ImportError('the folder of the user came first')")
     monkeypatch.setenv("FORCE_COLOR", "1")  # as the kernel of a notebook does

@@ -15,7 +15,7 @@ from flightpath.waiting import wait_until
 from results.records import CellResult, RunStatus, Verdict
 from results.store.store import Store
 from tests.support.cluster_parts import cluster, metrics
-from tests.support.uml import require_uml_kernel
+from tests.support.finished import finished
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
 RUN = ["dtn_tools", "--only", "tool=iperf3", "--only", "size_mb=20", "--repeat", "1", "--clock", "virtual"]
@@ -58,7 +58,6 @@ def wait_for_a_cell(folder: Path, run: subprocess.Popen) -> None:
 
 
 def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_path):
-    require_uml_kernel()
     assert ended(started(tmp_path / "alone"))[0] == 0
     with cluster(tmp_path, workers=2) as parts:
         run = started(tmp_path / "cluster", *parts.options())
@@ -77,7 +76,6 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
 
 @pytest.mark.nightly
 def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
-    require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:
         run = started(tmp_path / "runs", *parts.options())
         wait_for_a_cell(tmp_path / "runs", run)
@@ -95,7 +93,6 @@ def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
 
 @pytest.mark.nightly
 def test_seeds_do_on_a_cluster_what_they_do_here(tmp_path):
-    require_uml_kernel()
     draw = "read wanted; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo $wanted $n; exit $((n % 2))"
     given = tmp_path / "given"
     given.write_text("seven\n")
@@ -103,9 +100,7 @@ def test_seeds_do_on_a_cluster_what_they_do_here(tmp_path):
     def searched(folder: Path, *options: str) -> tuple[int, str, dict[str, str]]:
         argv = [sys.executable, "-m", "execution.virtual", "--seeds", "1-6", "--same", "--results", folder, *options]
         with given.open() as stdin:
-            done = subprocess.run(
-                [*argv, "--", "sh", "-c", draw], cwd=PROJECT, stdin=stdin, capture_output=True, text=True
-            )
+            done = finished([*argv, "--", "sh", "-c", draw], stdin=stdin)
         return done.returncode, done.stdout, {file.name: file.read_text() for file in folder.glob("seed-*.log")}
 
     with cluster(tmp_path, workers=1) as parts:
@@ -116,7 +111,6 @@ def test_seeds_do_on_a_cluster_what_they_do_here(tmp_path):
 
 @pytest.mark.nightly
 def test_an_interrupted_run_frees_its_workers(tmp_path):
-    require_uml_kernel()
     with cluster(tmp_path, workers=1) as parts:
         (worker,) = parts.workers
         run = started(tmp_path / "runs", *parts.options(), scenario=LONG)

@@ -15,6 +15,7 @@ from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
+from tests.support.finished import finished
 from tests.support.rings import nightly
 from tests.support.vocabulary import unknown_metrics
 
@@ -32,7 +33,7 @@ def command(*arguments: str, results: Path) -> list[str]:
 
 def run(*arguments: str, results: Path, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
     argv = command(*arguments, results=results)
-    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=timeout_s, check=False)
+    return finished(argv, timeout=timeout_s)
 
 
 @pytest.fixture
@@ -143,7 +144,7 @@ def test_a_program_that_is_missing_or_does_not_start_is_named_with_exit_code_3(
 ):
     argv = hidden(missing(), command(*SMALL, results=tmp_path / "results"))
 
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    done = finished(argv, timeout=60)
 
     assert done.returncode == 3, done.stderr
     assert said in done.stderr and remedy in done.stderr
@@ -159,7 +160,7 @@ def test_without_root_and_namespaces_the_exit_code_is_3(tmp_path):
     if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine has no user namespaces to nest")
 
-    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    done = finished(argv, timeout=60)
 
     assert done.returncode == 3, done.stderr
     assert "does not let an ordinary user make namespaces" in done.stderr

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from experiments import catalogue
-from flightpath.project import PROJECT
 from results.records import Verdict
 from results.store.store import Store
+from tests.support.finished import finished
 from tests.support.scenario_runs import ONE_CELL, measured_cells
 
 pytestmark = pytest.mark.virtual
@@ -72,7 +72,7 @@ def test_subflows_are_steered_on_every_path_and_survive_two_failures(tmp_path):
 def run_load(*arguments: str, results: Path) -> subprocess.CompletedProcess[str]:
     own = ("--machine", "here", "--results", str(results))
     argv = [sys.executable, "-m", "scenarios.mptcp_load", *own, *arguments]
-    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, timeout=110, check=False)
+    return finished(argv, timeout=110)
 
 
 def test_events_happen_during_a_load_of_several_hosts_and_are_on_record(tmp_path):

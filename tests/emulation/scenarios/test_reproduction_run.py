@@ -16,7 +16,7 @@ from scenarios.reproduction.progress import Next, state_of
 from scenarios.reproduction.record import newest_evidence
 from tests.support.reproduction_runs import CHEAPEST
 from tests.support.rings import nightly
-from tests.support.uml import require_uml_kernel, uml_kernels
+from tests.support.uml import uml_kernels
 
 pytestmark = pytest.mark.starts_kernels
 
@@ -30,11 +30,6 @@ from tests.support.reproduction_runs import CHEAPEST
 sigterm_as_interrupt()
 sys.exit(exit_code_of(lambda: measure([state_of(CHEAPEST, None)], Path(sys.argv[1]), 1)))
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _uml_kernel() -> None:
-    require_uml_kernel()
 
 
 def _as_in_the_background() -> None:

@@ -1,6 +1,5 @@
 """Scenarios in virtual time: the same figures whatever else the machine does, and nothing left behind."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,15 +12,10 @@ from results.commands.watch import main as watch
 from results.recording.file import read
 from results.records import CellResult
 from results.store.store import Store
-from tests.support.uml import require_uml_kernel
+from tests.support.finished import finished
 from tests.support.watched_pages import captured_bytes, shown
 
 pytestmark = pytest.mark.starts_kernels
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _uml_kernel() -> None:
-    require_uml_kernel()
 
 
 def command(scenario: str, results: Path, *words: str) -> list[str]:
@@ -30,7 +24,7 @@ def command(scenario: str, results: Path, *words: str) -> list[str]:
 
 
 def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
-    done = subprocess.run(command(scenario, results, *words), cwd=PROJECT, capture_output=True, text=True)
+    done = finished(command(scenario, results, *words))
     assert done.returncode == 0, done.stderr
     return Store.open(results).cells("latest")
 
@@ -63,7 +57,7 @@ def test_both_clocks_are_measured_and_what_limits_a_program_is_said(tmp_path):
         """
     )
     words = ("run", str(file), "--both-clocks", "--repeat", "1", "--results", str(tmp_path / "runs"))
-    done = subprocess.run([sys.executable, "-m", "flightpath.cli", *words], capture_output=True, text=True, cwd=PROJECT)
+    done = finished([sys.executable, "-m", "flightpath.cli", *words])
     assert done.returncode == 0, done.stderr
     store = Store.open(tmp_path / "runs")
     cells = {record.clock: store.cells(record.run_id)[0] for record in store.runs()}
@@ -80,7 +74,7 @@ def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept_an
     file.write_text(blocks[0].split("```")[0], encoding="utf-8")
     words = ("--clock", "virtual", "--seconds", "1", "--only", "loss=0.1%", "--results", str(tmp_path / "runs"))
     words += ("--only", "congestion_control=cubic", "--repeat", "1", "--capture", "dtn1-eth0,dtn2", "--record")
-    done = subprocess.run([sys.executable, str(file), *words], cwd=PROJECT, capture_output=True, text=True)
+    done = finished([sys.executable, str(file), *words])
     assert done.returncode == 0, done.stderr
     store = Store.open(tmp_path / "runs")
     (cell,) = store.cells("latest")
@@ -91,7 +85,7 @@ def test_a_scenario_of_one_s_own_file_runs_there_too_and_its_packets_are_kept_an
     ends = ("dtn1-eth0.pcapng", "dtn2.pcapng")
     assert all(each["file"].endswith(end) for each, end in zip(captured, ends, strict=True)), captured
     for each in captured:
-        read = subprocess.run(["tcpdump", "-nr", folder / each["file"]], capture_output=True, text=True, check=True)
+        read = finished(["tcpdump", "-nr", folder / each["file"]], check=True)
         assert len(read.stdout.splitlines()) == each["packets"] > 100
         assert ".5201" in read.stdout
     page = tmp_path / "page.html"

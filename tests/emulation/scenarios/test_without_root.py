@@ -14,7 +14,8 @@ import pytest
 import scenarios
 from experiments.scenario import Scenario
 from results.store.store import Store
-from tests.support.ordinary_user import PROJECT, as_ordinary_user, results_of_ordinary_user
+from tests.support.finished import finished
+from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
 from tests.support.rings import nightly
 from tests.support.scenario_runs import ONE_CELL
 from tests.support.vocabulary import unknown_metrics
@@ -30,14 +31,8 @@ SMALL = {**ONE_CELL, "mptcp_load": "--threads 40 --loads 400 --only protocol=mpt
 
 def run(scenario: str, *options: str, results: Path) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", f"scenarios.{scenario}", *options, "--repeat", "1", "--clock", "real", "--json"]
-    return subprocess.run(
-        as_ordinary_user([*argv, "--results", str(results)]),
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        env={**os.environ, "HOME": str(results)},
-        check=False,
+    return finished(
+        as_ordinary_user([*argv, "--results", str(results)]), timeout=400, env={**os.environ, "HOME": str(results)}
     )
 
 

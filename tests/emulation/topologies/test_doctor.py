@@ -17,6 +17,8 @@ import pytest
 import congestion
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
+from tests.support.ordinary_user import dropped, require_ordinary_user
 from topologies.doctor.check import examine
 from topologies.doctor.examination import CHECKS
 
@@ -50,12 +52,9 @@ def examined(tmp_path_factory):
     """Runs the doctor once; returns its JSON object, exit code, mark, and the folders where it could leave files."""
     folders = [tmp_path_factory.mktemp(name) for name in ("home", "temporary")]
     mark, before = uuid.uuid4().hex, (interfaces(), Path("/proc/self/mounts").read_text())
-    done = subprocess.run(
+    done = finished(
         [*DOCTOR, "--json"],
-        cwd=PROJECT,
         env={**os.environ, MARK: mark, "HOME": str(folders[0]), "TMPDIR": str(folders[1])},
-        capture_output=True,
-        text=True,
         timeout=LIMIT_S,
     )
     after = (interfaces(), Path("/proc/self/mounts").read_text())
@@ -80,9 +79,9 @@ def test_nothing_is_left_and_nothing_outside_has_changed(examined):
 @pytest.mark.in_sandbox
 def test_a_probe_leaves_nothing_to_the_next_one():
     def network() -> str:
-        links = subprocess.run(["ip", "-oneline", "link", "show"], capture_output=True, text=True, check=True).stdout
+        links = finished(["ip", "-oneline", "link", "show"], check=True).stdout
         names = sorted(line.split(": ")[1] for line in links.splitlines())
-        queues = subprocess.run(["tc", "qdisc", "show"], capture_output=True, text=True, check=True).stdout
+        queues = finished(["tc", "qdisc", "show"], check=True).stdout
         return f"{names} {queues}"
 
     subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)  # as probes of MPTCP do
@@ -185,19 +184,10 @@ def test_a_signal_in_the_middle_ends_it_and_leaves_nothing(number, meanwhile, co
 @pytest.fixture
 def as_ordinary_user() -> Callable[..., tuple[dict[str, dict], int]]:
     """Runs the doctor as a user who owns nothing."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to become an ordinary user")
-    if not all(parent.stat().st_mode & 0o001 for parent in (PROJECT, *PROJECT.parents)):
-        pytest.skip(f"an ordinary user cannot read {PROJECT}")
+    require_ordinary_user()
 
     def run(*prefix: str) -> tuple[dict[str, dict], int]:
-        done = subprocess.run(
-            [*prefix, "setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", *DOCTOR, "--json"],
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-        )
+        done = finished([*prefix, *dropped([*DOCTOR, "--json"])], timeout=LIMIT_S)
         assert done.stderr == ""
         return {check["name"]: check for check in json.loads(done.stdout)["checks"]}, done.returncode
 

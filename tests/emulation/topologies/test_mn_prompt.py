@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.busy_machine import busy_machine
+from tests.support.finished import finished
 from tests.support.mininet_command import CUSTOM, Running, mn
 
 pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Mininet's mn")
@@ -140,7 +140,7 @@ def test_a_change_does_not_slip_under_one_that_is_due_later(prompt):
 
 
 def packets(file: Path) -> list[str]:
-    return subprocess.run(["tcpdump", "-nr", file], capture_output=True, text=True, check=True).stdout.splitlines()
+    return finished(["tcpdump", "-nr", file], check=True).stdout.splitlines()
 
 
 def test_a_capture_has_every_packet_once_and_only_what_was_asked_for(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
 from tests.support.process_list import command_lines
 from topologies.sandbox import sandbox
 
@@ -112,25 +113,6 @@ def test_run_is_private_and_kept_folders_stay_visible(sandboxed):
         kept.rmdir()
 
 
-def test_without_root_the_user_is_root_inside(tmp_path):
-    if os.getuid() != 0:
-        pytest.skip("needs root, to become an ordinary user")
-    if not all(parent.stat().st_mode & 0o001 for parent in (PROJECT, *PROJECT.parents)):
-        pytest.skip(f"an ordinary user cannot read {PROJECT}")
-    program = "import sys, os; from topologies.sandbox.sandbox import run_inside; "
-    program += "sys.exit(run_inside(lambda: 40 + os.getuid()))"
-    code = subprocess.run(
-        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "/usr/bin/python3", "-c", program],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
-    if code.returncode == 3:
-        pytest.skip(f"no user namespaces here: {code.stderr}")
-    assert code.returncode == 40, code.stderr
-
-
 def test_what_a_function_returns_or_raises_inside_comes_out():
     assert len(sandbox.call_inside(lambda: b"x" * (1 << 20))) == 1 << 20
     assert sandbox.call_inside(os.getpid) < 10
@@ -145,5 +127,5 @@ def test_root_that_may_not_set_up_networks_is_told_before_anything_starts():
     tried = "from topologies.sandbox import sandbox; sys.exit(exit_code_of(sandbox.require))"
     argv = [sys.executable, "-c", f"import sys; from flightpath.command_line import exit_code_of; {tried}"]
     for caps, code in (("+all", 0), ("-net_admin", 3)):
-        done = subprocess.run(["setpriv", f"--bounding-set={caps}", *argv], cwd=PROJECT, capture_output=True, text=True)
+        done = finished(["setpriv", f"--bounding-set={caps}", *argv])
         assert (done.returncode, "interface lo does not come up" in done.stderr) == (code, code == 3), done.stderr

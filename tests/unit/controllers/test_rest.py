@@ -14,6 +14,7 @@ from controllers.view.rest import parse_address
 from controllers.view.show import show
 from flightpath.errors import UsageError
 from flightpath.project import PROJECT
+from tests.support.killed import killed_at_end
 
 SERVER = """
 import json, sys
@@ -68,15 +69,11 @@ def test_the_whole_address_of_a_subflow_is_shown_on_a_narrow_terminal(address, c
 def served():
     """A connection to a server in a process of its own, for it does not end."""
     argv = [sys.executable, "-c", SERVER, "127.0.0.1:0"]
-    process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
-    try:
+    with killed_at_end(subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)) as process:
         address = process.stdout.readline().strip().removeprefix("view at http://")
         connection = http.client.HTTPConnection(address, timeout=10)
         yield connection
         connection.close()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def fetch(connection: http.client.HTTPConnection, method: str, path: str, **headers: str) -> tuple[int, bytes]:

@@ -12,6 +12,7 @@ import pytest
 from execution.cluster.key import make_key
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 
@@ -23,12 +24,10 @@ def port(tmp_path) -> Iterator[int]:
     make_key(key)
     words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--key", key, "--file", file]
     argv = [sys.executable, "-m", "execution.cluster", *words]
-    with subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            wait_until(lambda: process.stdout.readline().startswith("tls://"), "the scheduler", 60)
-            yield json.loads(file.read_text())["services"]["dashboard"]
-        finally:
-            process.kill()
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    with killed_at_end(subprocess.Popen(argv, cwd=PROJECT, **pipes)) as process:
+        wait_until(lambda: process.stdout.readline().startswith("tls://"), "the scheduler", 60)
+        yield json.loads(file.read_text())["services"]["dashboard"]
 
 
 def test_they_answer_only_what_names_loopback(port):

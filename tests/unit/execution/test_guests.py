@@ -17,6 +17,7 @@ from execution.uml.inspection import StandstillWatch, Task
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 
 OWNER = """
 from execution.guests.shared_folder import shared_folder
@@ -53,14 +54,10 @@ def _own_temporary_folder(tmp_path, monkeypatch):
 @contextlib.contextmanager
 def owner() -> Iterator[Owner]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, "-c", OWNER], cwd=PROJECT, **pipes)
-    try:
+    with killed_at_end(subprocess.Popen([sys.executable, "-c", OWNER], cwd=PROJECT, **pipes)) as process:
         folder = Path(process.stdout.readline().strip())
         (remover,) = children(process.pid)
         yield Owner(process, folder, int(remover))
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_it_is_there_while_its_owner_lives_and_gone_afterwards(tmp_path):

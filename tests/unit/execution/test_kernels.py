@@ -2,7 +2,6 @@
 
 import io
 import shlex
-import subprocess
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from execution.uml import kernel
 from execution.uml.kernel_source import SourcePackage, _newer_suites
 from execution.vm import kernels, virtual_machine
 from flightpath.errors import MissingCapability
+from tests.support.finished import finished
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,5 @@ def test_without_a_tool_it_says_how_to_get_it(tmp_path, monkeypatch):
 def test_a_command_gets_in_word_by_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["sh", "-c", 'echo "$1 $SLOW in $(pwd)" >&2; exit 7', "x", "it's  two"]
-    done = subprocess.run(
-        ["sh", "-c", guest._script(words, {"SLOW": "1"})], cwd="/", capture_output=True, text=True, check=False
-    )
+    done = finished(["sh", "-c", guest._script(words, {"SLOW": "1"})], cwd="/")
     assert (done.returncode, done.stderr) == (7, f"it's  two 1 in {tmp_path}\n"), shlex.join(words)

@@ -9,6 +9,7 @@ import pytest
 
 from flightpath.cli import main
 from results.store.store import Store
+from tests.support.finished import finished
 
 FLIGHTPATH = Path(sys.executable).with_name("flightpath")
 SCENARIO = "mptcp_load"
@@ -16,9 +17,7 @@ FULL = b"error: cannot use the output, or a file: No space left on device\n"
 
 
 def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [FLIGHTPATH, *words], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    return finished([FLIGHTPATH, *words], cwd=folder, env={**os.environ, **environment})
 
 
 def completed(line: str, **environment: str) -> list[str]:
@@ -26,7 +25,7 @@ def completed(line: str, **environment: str) -> list[str]:
     asking = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
     script = f"exec 8>&1 9>&2 >/dev/null; exec {FLIGHTPATH}"
     environ = {**os.environ, **environment, **asking}
-    told = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True)
+    told = finished(["bash", "-c", script], env=environ)
     assert told.returncode == 0, told.stderr
     return told.stdout.split()
 

@@ -16,6 +16,7 @@ from flightpath.cli import COMMANDS
 from flightpath.commands import at_once
 from flightpath.launcher import python_module
 from flightpath.project import PROJECT
+from tests.support.finished import finished
 
 FLOORS = [folder.name for folder in PROJECT.iterdir() if (folder / "__init__.py").exists() and folder.name != "tests"]
 SCRIPTS = [point.name for point in distribution("flightpath").entry_points if point.group == "console_scripts"]
@@ -36,7 +37,7 @@ def hostile(tmp_path) -> Path:
 def run_in(folder: Path, argv: Sequence[str | Path]) -> str:
     """Runs a command in the hostile folder, none of whose modules may run; returns what it printed."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = finished(argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL)
     mark = folder.parent / "ran"
     assert not mark.exists(), mark.read_text()
     assert done.returncode == 0, done.stderr

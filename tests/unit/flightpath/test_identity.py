@@ -11,14 +11,13 @@ from flightpath.identity import PROJECT, identity
 from results.comparison.differences import differences
 from results.store.store import Store
 from scenarios.command.runner import _environment
+from tests.support.finished import finished
 from tests.support.ordinary_user import UID
 
 
 def git(folder: Path, *words: str) -> str:
     alone = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
-    return subprocess.run(
-        ["git", *alone, *words], cwd=folder, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return finished(["git", *alone, *words], cwd=folder, check=True).stdout.strip()
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
-from tests.support.ordinary_user import UID
+from tests.support.finished import finished
+from tests.support.ordinary_user import UID, dropped
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 NOBODY = "http://127.0.0.1:1"
@@ -17,9 +18,7 @@ NOBODY = "http://127.0.0.1:1"
 
 def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    return subprocess.run(
-        [SYSTEM_PYTHON, "-m", *words], cwd=folder, env={**environment, **more}, capture_output=True, text=True
-    )
+    return finished([SYSTEM_PYTHON, "-m", *words], cwd=folder, env={**environment, **more})
 
 
 @pytest.mark.parametrize(
@@ -72,30 +71,19 @@ def test_by_a_link_root_runs_only_its_own_code_and_that_of_sudo_s_caller(bare, c
     mounts = f'mount --bind {bin_folder} /usr/local/bin && exec "$@"'
     in_own_bin = ["unshare", "--mount", "sh", "-c", mounts, "sh"]
     environment = {**os.environ, "PYTHONPATH": str(bare), **caller}
-    linked = subprocess.run(
-        [*in_own_bin, "sh", bare / "scripts/link-commands.sh"], env=environment, capture_output=True, text=True
-    )
+    linked = finished([*in_own_bin, "sh", bare / "scripts/link-commands.sh"], env=environment)
     assert (f"owns {bare}" in linked.stderr, (bin_folder / "flightpath").is_symlink()) == (code == 2, code == 0)
 
     (bin_folder / "flightpath").unlink(missing_ok=True)
     (bin_folder / "flightpath").symlink_to(bare / ".venv/bin/flightpath")
     argv = [sys.executable, "/usr/local/bin/flightpath", "completion", "bash"]
-    done = subprocess.run([*in_own_bin, *argv], env=environment, capture_output=True, text=True)
+    done = finished([*in_own_bin, *argv], env=environment)
     assert (done.returncode, f"chown -R root: {bare}" in done.stderr) == (code, code == 2), done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("words", [["lab", "--help"], ["preflight", "history", "nowhere"], ["cluster", "key"]])
 def test_a_user_whom_the_machine_does_not_know_needs_no_home(words):
-    stranger = [
-        "setpriv",
-        f"--reuid={UID}",
-        f"--regid={UID}",
-        "--clear-groups",
-        "env",
-        "-i",
-        f"PATH={os.environ['PATH']}",
-    ]
-    argv = [*stranger, Path(sys.executable).with_name("flightpath"), *words]
-    done = subprocess.run(argv, cwd="/", capture_output=True, text=True)
+    stranger = dropped(["env", "-i", f"PATH={os.environ['PATH']}"])
+    done = finished([*stranger, Path(sys.executable).with_name("flightpath"), *words], cwd="/")
     assert done.returncode in (0, 2) and "Traceback" not in done.stderr, done.stderr

@@ -13,8 +13,8 @@ from flightpath.commands import CommandFailed, end, require, run
 from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.hosts import await_end, running
 from flightpath.processes import descendants, has_id, in_user_namespace, is_machine_root, read_id_map
-from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.finished import finished
 from tests.support.ssh_far_end import LocalHost
 
 SUBORDINATE = "         0       1000          1\n         1     100000      65536\n"
@@ -27,13 +27,7 @@ def test_ids_are_looked_up_in_all_ranges(number, exists):
 
 def test_root_of_a_user_namespace_is_not_root_of_the_machine():
     code = "from flightpath.processes import *; print(in_user_namespace(), is_machine_root(), read_id_map('uid'))"
-    done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", sys.executable, "-c", code],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = finished(["unshare", "--user", "--map-root-user", sys.executable, "-c", code])
     if "unshare" in done.stderr:
         pytest.skip("this machine does not let this user make namespaces")
     assert done.stdout.split() == ["True", "False", "0", str(os.getuid()), "1"]

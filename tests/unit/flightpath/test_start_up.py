@@ -1,19 +1,18 @@
 """What is loaded before it is needed: on a slow machine it is most of the time that a network takes to start."""
 
-import subprocess
 import sys
 
 import pytest
 
 from flightpath.extensions import lazy_import
-from flightpath.project import PROJECT
+from tests.support.finished import finished
 
 
 def loaded_by(code: str) -> set[str]:
     """Names of the modules that a new Python has loaded after the code."""
     tell = "import sys; print(*(name for name, it in sys.modules.items() if type(it).__name__ != '_LazyModule'))"
     asked = [sys.executable, "-c", f"{code}\n{tell}"]
-    return set(subprocess.run(asked, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split())
+    return set(finished(asked, check=True).stdout.split())
 
 
 OS_KEN = "import os; os.environ['EVENTLET_NO_GREENDNS'] = 'yes'; import os_ken.controller.ofp_handler"

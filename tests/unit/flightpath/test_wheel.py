@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flightpath.project import PROJECT
+from tests.support.finished import finished
 
 PACKAGES = sorted(path.parent.name for path in PROJECT.glob("*/__init__.py"))
 NOT_SHIPPED = ("__pycache__", "build", "runs", "solutions")
@@ -78,7 +79,7 @@ def installed(wheel, tmp_path_factory) -> Installed:
 
     def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         argv = [environment / "bin" / program, *arguments]
-        return subprocess.run(argv, cwd=elsewhere, env=variables, capture_output=True, text=True, check=False)
+        return finished(argv, cwd=elsewhere, env=variables)
 
     return run
 
@@ -126,6 +127,6 @@ def test_without_mininet_a_scenario_says_so(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as content:
         content.extractall(tmp_path)
     argv = [sys.executable, "-S", "-m", "scenarios.mptcp_load", "--help"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = finished(argv, cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr.startswith("error: Mininet is not installed for ")

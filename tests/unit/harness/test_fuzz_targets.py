@@ -16,6 +16,7 @@ from flightpath.project import PROJECT
 from tests.fuzz.loop import TARGETS, target_named
 from tests.fuzz.seeds import object_files, write_seeds
 from tests.fuzz.targets import VARIATIONS, build
+from tests.support.finished import finished
 from tests.support.rings import nightly
 
 INPUTS = {"frames": 50, "imports": 80, "pages": 8, "rows": 8, "spool": 10, "measurements": 20, "openflow": 40}
@@ -28,7 +29,7 @@ in_parts = pytest.mark.parametrize("part", [0.2, nightly(1)])
 def test_hostile_input_crashes_nothing_and_the_books_balance(tmp_path, target, part):
     write_seeds(target, tmp_path / "seeds")
     argv = [build(target, libfuzzer=False), tmp_path / "seeds", str(round(part * VARIATIONS[target]))]
-    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=120)
+    done = finished(argv, errors="replace", timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -57,7 +58,7 @@ def name_in(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
     file = folder / "object.o"
     file.write_bytes(content)
     argv = [native.binary("congestion_loader"), "name", str(file)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=10)
+    return finished(argv, timeout=10)
 
 
 @pytest.fixture(scope="module")

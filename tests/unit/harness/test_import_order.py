@@ -4,11 +4,11 @@ import configparser
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from flightpath.project import PROJECT
+from tests.support.finished import finished
 
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "build", "runs")
 LINT = Path(sys.executable).with_name("lint-imports")
@@ -32,7 +32,7 @@ def test_just_the_imports_that_point_up_are_refused_and_named(tmp_path):
 
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
     argv = [LINT, "--no-cache", "--no-logo"]
-    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = finished(argv, cwd=tmp_path, env=environment)
 
     assert done.returncode == 1, done.stdout
     assert set(re.findall(r"^(.*) BROKEN", done.stdout, re.MULTILINE)) == {contract for _, _, contract in UPWARDS}

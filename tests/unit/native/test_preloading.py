@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import native
+from tests.support.finished import finished
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_a_library_is_loaded_besides_those_of_others(folder, library):
         words = ["env", *(f"{name}={value}" for name, value in native.preloading(library).items())]
     else:
         words = native.preloading_command(library)
-    done = subprocess.run([*words, "cat", "/proc/self/maps"], capture_output=True, text=True)
+    done = finished([*words, "cat", "/proc/self/maps"])
     assert done.stderr == ""
     assert f"{folder}/{library}" in done.stdout and "libm.so.6" in done.stdout
 

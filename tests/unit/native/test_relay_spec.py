@@ -1,12 +1,12 @@
 """The relay's command line: wrong specifications and options are refused by name, and leave nothing behind."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import native
 from flightpath.errors import MissingCapability
+from tests.support.finished import finished
 
 
 def run(tmp_path, *, replace=None, extra=()):
@@ -16,7 +16,7 @@ def run(tmp_path, *, replace=None, extra=()):
     argv = [native.binary("relay")]
     for option, value in options.items():
         argv += [option, value] if value is not None else []
-    return subprocess.run([*argv, *extra], capture_output=True, text=True, timeout=20)
+    return finished([*argv, *extra], timeout=20)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_impossible_control_path_is_exit_3(tmp_path, path):
 
 
 def test_help_teaches():
-    done = subprocess.run([native.binary("relay"), "--help"], capture_output=True, text=True, timeout=20)
+    done = finished([native.binary("relay"), "--help"], timeout=20)
     assert done.returncode == 0
     taught = (
         "rate_bps= delay_ns= loss= queue_bytes= trace= burst_enter= corrupt= nanoseconds Example --seed stats namespace"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import native
+from tests.support.finished import finished
 
 GOOD = """\
 [tunnel]
@@ -35,7 +36,7 @@ def check(tmp_path):
         file = tmp_path / name
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
         argv = [native.binary("mptgre"), "check", file]
-        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=10)
+        done = finished(argv, errors="replace", timeout=10)
         return done.returncode, (done.stdout + done.stderr).replace(f"{tmp_path}/", "")
 
     return run
@@ -65,7 +66,7 @@ OTHER_VALUES = {
 
 
 def test_every_setting_of_the_help_is_known_with_the_value_there_and_others(check, tmp_path):
-    text = subprocess.run([native.binary("mptgre"), "--help"], capture_output=True, text=True, timeout=10).stdout
+    text = finished([native.binary("mptgre"), "--help"], timeout=10).stdout
     example = text[text.index("  [tunnel]") : text.index("\n\nThe device")]
     assert check(example.replace("tunnel.key", "key")) == (0, "tunnel.conf: good; 1 path\n")
     (tmp_path / "key").rename(tmp_path / "key#1")
@@ -174,14 +175,14 @@ def test_it_is_read_as_python_reads_it(tmp_path_factory, port, weight, comment, 
 
 @pytest.mark.parametrize("argv", [[], ["run"], ["check"], ["status", "x", "--yaml"], ["set", "x", "y"], ["fly", "x"]])
 def test_wrong_usage_is_told(argv):
-    done = subprocess.run([native.binary("mptgre"), *argv], capture_output=True, text=True, timeout=10)
+    done = finished([native.binary("mptgre"), *argv], timeout=10)
     assert done.returncode == 2 and "usage: mptgre" in done.stderr
 
 
 def test_a_tunnel_that_does_not_run_is_not_asked(check, tmp_path):
     check(GOOD.replace("[tunnel]", f"[tunnel]\ncontrol = {tmp_path}/nobody"))
     argv = [native.binary("mptgre"), "status", tmp_path / "tunnel.conf"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=10)
+    done = finished(argv, timeout=10)
     assert done.returncode == 1 and "nothing answers" in done.stderr
 
 

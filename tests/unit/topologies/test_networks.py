@@ -1,13 +1,13 @@
 """The structure of the topologies: nodes, links, names and addresses; and the catalogue."""
 
 import inspect
-import subprocess
 
 import networkx
 import pytest
 
 from flightpath.errors import UsageError
 from flightpath.project import PROJECT
+from tests.support.finished import finished
 from topologies import __main__ as command
 from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
@@ -152,9 +152,7 @@ def test_a_module_that_is_added_is_found_and_one_that_holds_no_network_is_named(
 def test_mininet_s_own_python_finds_the_same_networks():
     """Debian's Python, which `mn` uses, has Mininet but none of the environment's libraries."""
     code = "from topologies.mininet import catalogue as it; print(*(it.topology(name).__name__ for name in it.names()))"
-    done = subprocess.run(
-        ["/usr/bin/python3", "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = finished(["/usr/bin/python3", "-c", code], timeout=60)
     assert done.stdout.split() == ["DtnPair", "Fabric", "MultipathPair", "WebService"], done.stderr
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from flightpath.commands import require, run
 from services.running.daemon import Daemon
-from tests.support.ssh_far_end import ADDRESS, PROJECT, Done, LocalHost, on_terminal
+from tests.support.finished import finished
+from tests.support.ordinary_user import require_ordinary_user
+from tests.support.ssh_far_end import ADDRESS, Done, LocalHost, on_terminal
 from topologies.sandbox import sandbox
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make users in a folder /etc of its own")
@@ -79,9 +81,7 @@ def with_users(sandboxed):
             with far_end_with_users(methods):
                 body()
 
-        reading = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "ls", PROJECT]
-        if subprocess.run(reading, capture_output=True).returncode:
-            pytest.skip(f"an ordinary user cannot read {PROJECT}")
+        require_ordinary_user()
         sandboxed(inside)
 
     return run_with
@@ -115,7 +115,7 @@ def _a_wrong_password_is_refused_after_three_tries(method: str) -> None:
 
 
 def _where_nobody_can_be_asked_it_says_what_would_be_accepted(method: str) -> None:
-    done = subprocess.run(preflight("--batch"), capture_output=True, text=True, cwd=PROJECT, timeout=60)
+    done = finished(preflight("--batch"), timeout=60)
     assert f"it accepts {method}" in Done(done.returncode, done.stdout, done.stderr).error()
 
 

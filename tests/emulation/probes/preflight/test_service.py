@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from probes.preflight.history.past import load
 from probes.preflight.service.metrics import TEXTFILE
 from results.store.store import Store
+from tests.support.finished import finished
 from tests.support.ssh_far_end import in_this_process
 
 
@@ -23,7 +24,7 @@ def test_a_unit_measures_remembers_exposes_and_alerts(own_end, tmp_path):
     words = [re.sub(r"\\(.)", r"\1", each).replace("$$", "$") for each in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*words, *more], cwd="/", capture_output=True, text=True)
+        return finished([*words, *more], cwd="/")
 
     def exposed() -> dict[tuple[str, str], float]:
         families = text_string_to_metric_families((tmp_path / TEXTFILE).read_text())

@@ -1,19 +1,18 @@
 """The commands that read stored measurements: what they print, what they leave alone, and their exit codes."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from flightpath.project import PROJECT
 from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
+from tests.support.finished import finished
 from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, store_result, upload
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
@@ -249,7 +248,7 @@ def test_a_check_for_programs(steady, ask):
 def test_nothing_heavy_is_imported_to_ask(steady, words, heavy):
     arguments = ["check", HOST, *words, "--results", str(steady)]
     code = f"import sys\nfrom probes.preflight.__main__ import main\nmain({arguments!r})\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    done = finished([sys.executable, "-c", code], check=True)
     imported = done.stdout.split()
     assert "sqlalchemy" in imported
     assert not set(imported) & set(heavy), "it takes longer to import than the answer may"

@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import subprocess
 import sys
 import threading
 from multiprocessing.forkserver import _forkserver, ensure_running
@@ -12,6 +11,7 @@ import pytest
 
 from flightpath.errors import MeasurementFailed
 from probes.preflight.transfer.pool import WorkerPool
+from tests.support.finished import finished
 
 
 def test_the_process_that_starts_streams_is_killed_while_it_starts_one():
@@ -48,12 +48,10 @@ def test_a_long_tmpdir_and_a_low_limit_of_open_files_are_coped_with_or_explained
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     (tmp_path / "connect.py").write_text(CONNECT)
-    done = subprocess.run(
+    done = finished(
         [sys.executable, tmp_path / "connect.py", str(streams)],
         env={**os.environ, "TMPDIR": str(folder)},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, files),
-        capture_output=True,
-        text=True,
     )
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr

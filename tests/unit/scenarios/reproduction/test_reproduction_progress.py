@@ -21,6 +21,7 @@ from scenarios.reproduction.papers import papers, reason
 from scenarios.reproduction.parts import FULL_SIZE, PARTS, Part, chosen
 from scenarios.reproduction.progress import Next, State, state_of
 from scenarios.reproduction.record import MeasuredPart, read
+from tests.support.finished import finished
 from tests.support.reproduction_runs import HERE, SMALL, stored_run
 
 
@@ -84,7 +85,7 @@ def checkout(tmp_path):
         (tmp_path / file).write_text(f"{len(list(tmp_path.rglob('*')))}\n")
         subprocess.run([*git, "add", "--all"], check=True)
         subprocess.run([*git, "commit", "--quiet", "--message", file], check=True)
-        return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]
+        return finished([*git, "rev-parse", "HEAD"], check=True).stdout[:12]
 
     subprocess.run([*git, "init", "--quiet"], check=True)
     return commit
@@ -113,7 +114,7 @@ def measured(tmp_path_factory):
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(folder)]
     for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "x"]):
         subprocess.run([*git, *words], check=True)
-    return folder, subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]
+    return folder, finished([*git, "rev-parse", "HEAD"], check=True).stdout[:12]
 
 
 @pytest.mark.parametrize(
