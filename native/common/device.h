@@ -24,6 +24,12 @@ int device_fail(int fd, const char *what, const char *name, char *error, size_t 
 bool device_set(int fd, unsigned short attribute, const void *value, size_t bytes);
 bool device_set_number(int fd, unsigned short attribute, uint32_t value);
 
+/* Sets the speed that ethtool, sysfs and OpenFlow's port description report, in Mb/s, with full duplex. */
+bool device_set_speed(int fd, uint32_t mbit);
+
+/* Has the kernel tell all listeners about the device anew, so that they read what it does not announce by itself. */
+bool device_announce(int fd);
+
 /* Brings the device up. */
 bool device_set_up(int fd);
 

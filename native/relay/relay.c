@@ -209,7 +209,7 @@ static void open_devices(struct relay_link *link, const struct options *options)
         direction->out_fd = fd[1 - i];
         direction->spec = options->spec[i];
         direction->exact = options->exact;
-        direction_bound_frames(direction);
+        direction_configure_sender(direction);
     }
 }
 

@@ -35,6 +35,20 @@ uint32_t tap_bound_frames(int fd, uint32_t bound)
     return 0;
 }
 
+uint32_t tap_speed(uint64_t rate_bps)
+{
+    if (rate_bps == 0)
+        return TAP_SPEED;
+    uint64_t mbit = (rate_bps + 500000) / 1000000;
+    return mbit == 0 ? 1 : (uint32_t)mbit;
+}
+
+void tap_show_speed(int fd, uint32_t mbit, bool announce)
+{
+    if (device_set_speed(fd, mbit) && announce)
+        device_announce(fd);
+}
+
 bool tap_set_carrier(int fd, bool on)
 {
     int carrier = on;
