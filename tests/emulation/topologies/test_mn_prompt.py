@@ -51,7 +51,9 @@ def test_a_command_on_a_machine_that_does_not_keep_up_says_so(tmp_path):
 def speeds(prompt: Running, host: str, port: int) -> tuple[list[str], str]:
     """Returns the lines of ethtool in a host, and of its switch's port description, that tell speed and duplex."""
     ethtool = [line.strip() for line in prompt.ask(f"{host} ethtool {host}-eth0") if re.search("Speed|Duplex", line)]
-    _, _, description = "\n".join(prompt.ask("sh ovs-ofctl -O OpenFlow13 dump-ports-desc s1")).partition(f"(s1-eth{port})")
+    _, _, description = "\n".join(prompt.ask("sh ovs-ofctl -O OpenFlow13 dump-ports-desc s1")).partition(
+        f"(s1-eth{port})"
+    )
     return ethtool, re.findall(r"speed: (\d+ Mbps) now", description)[0]
 
 

@@ -50,6 +50,15 @@ def test_rate_is_exact_to_the_nanosecond_over_many_small_frames(rate):
     assert times[-1] == 3000 * 66 * 8 * SECOND // rate
 
 
+def test_framing_is_charged_for_each_frame_and_takes_no_room_in_the_queue():
+    line = Line("rate_bps=8192000,overhead_bytes=24,queue_bytes=2000", *plain_frames(3))
+    assert not line.arrive(1000, now=0)
+    assert due(line, SECOND) == [1 * MS, 2 * MS, 3 * MS]
+    line.change("overhead_bytes=0,rate_bps=8000000", now=SECOND)
+    assert line.arrive(1000, now=SECOND)
+    assert due(line, 2 * SECOND) == [SECOND + 1 * MS]
+
+
 def test_waking_late_does_not_cost_rate():
     line = Line("rate_bps=8000000,queue_bytes=1000000", *plain_frames(10))
     assert due(line, 3 * MS + 7) == [1 * MS, 2 * MS, 3 * MS]
