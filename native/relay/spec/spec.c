@@ -230,9 +230,11 @@ uint32_t spec_frame_bound(const struct spec *spec, uint64_t longest_ns)
 {
     if (needs_single_segments(spec))
         return 0;
-    if (spec->rate_bps == 0)
+    if (spec->rate_bps == 0 && spec->trace == NULL)
         return SPEC_FRAME_MAX_BYTES;
     uint64_t bytes = bytes_in(spec->rate_bps, longest_ns);
+    if (spec->trace != NULL) /* its times are whole milliseconds */
+        bytes = longest_ns < NS_PER_MS ? 0 : (uint64_t)spec->trace->burst * TRACE_OPPORTUNITY_BYTES;
     if (bytes < SPEC_FRAME_MIN_BYTES)
         return 0;
     return bytes < SPEC_FRAME_MAX_BYTES ? (uint32_t)bytes : SPEC_FRAME_MAX_BYTES;
