@@ -109,7 +109,7 @@ static int open_netlink(int fd, struct ifreq *name)
     return -1;
 }
 
-static bool change(int fd, unsigned flags, unsigned short type, const void *value, size_t bytes)
+static bool change(int fd, unsigned flags, const struct device_attribute *attributes, size_t count)
 {
     struct ifreq name;
     union message message = {0};
@@ -119,16 +119,21 @@ static bool change(int fd, unsigned flags, unsigned short type, const void *valu
     struct ifinfomsg *link = begin(&message, RTM_NEWLINK, sizeof *link);
     link->ifi_flags = link->ifi_change = flags;
     add_attribute(&message.header, IFLA_IFNAME, name.ifr_name, strlen(name.ifr_name) + 1);
-    if (type != IFLA_UNSPEC)
-        add_attribute(&message.header, type, value, bytes);
+    for (size_t i = 0; i < count; i++)
+        add_attribute(&message.header, attributes[i].type, attributes[i].value, attributes[i].bytes);
     bool done = send_request(sock, &message);
     close(sock);
     return done;
 }
 
+bool device_set_all(int fd, const struct device_attribute *attributes, size_t count)
+{
+    return change(fd, 0, attributes, count);
+}
+
 bool device_set(int fd, unsigned short attribute, const void *value, size_t bytes)
 {
-    return change(fd, 0, attribute, value, bytes);
+    return device_set_all(fd, &(struct device_attribute){attribute, value, bytes}, 1);
 }
 
 bool device_set_number(int fd, unsigned short attribute, uint32_t value)
@@ -138,7 +143,7 @@ bool device_set_number(int fd, unsigned short attribute, uint32_t value)
 
 bool device_set_up(int fd)
 {
-    return change(fd, IFF_UP, IFLA_UNSPEC, NULL, 0);
+    return change(fd, IFF_UP, NULL, 0);
 }
 
 bool device_set_speed(int fd, uint32_t mbit)

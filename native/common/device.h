@@ -20,7 +20,15 @@ int device_fail(int fd, const char *what, const char *name, char *error, size_t 
 /* The following return false if the kernel refuses. The calling thread needs CAP_SYS_ADMIN, and enters the device's
  * namespace for a moment. */
 
-/* Sets an attribute of the device (IFLA_*). */
+/* An attribute of a device (IFLA_*). */
+struct device_attribute {
+    unsigned short type;
+    const void *value;
+    size_t bytes;
+};
+
+/* Sets some attributes, in one request to the kernel, or one of them. */
+bool device_set_all(int fd, const struct device_attribute *attributes, size_t count);
 bool device_set(int fd, unsigned short attribute, const void *value, size_t bytes);
 bool device_set_number(int fd, unsigned short attribute, uint32_t value);
 
