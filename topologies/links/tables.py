@@ -49,11 +49,11 @@ class Table:
         if repeat > 1 and self.lasts_s is None:
             raise UsageError(f"table: {self.path} does not say how long it lasts", "end it with a line as 30s,end")
         if repeat * len(self.rows) > _MAX_CHANGES:
-            number = f"{repeat} x {len(self.rows)} changes"
-            raise UsageError(f"table: {self.path}: {number} are more than {_MAX_CHANGES}", "repeat it less often")
-        for number in range(repeat):
+            changes = f"{repeat} x {len(self.rows)} changes"
+            raise UsageError(f"table: {self.path}: {changes} are more than {_MAX_CHANGES}", "repeat it less often")
+        for turn in range(repeat):
             for at_s, settings in self.rows:
-                yield round(number * (self.lasts_s or 0) + at_s, 9), settings
+                yield round(turn * (self.lasts_s or 0) + at_s, 9), settings
 
 
 def read_table(path: Path) -> Table:
