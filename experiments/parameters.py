@@ -25,7 +25,7 @@ class PlanRequest:
         repeat: measurements per point; None means the experiment's default.
         seed: for the order of the cells, and for whatever else is random.
         only: values of axes to which the plan is restricted.
-        events: changes of links during the load, as `LinkEvent.parse` reads them.
+        events: changes of links during the load, as `parse_events` reads them.
         captures: hosts and interfaces whose packets are kept.
         is_recorded: keep what happens to each packet on each link, for `flightpath watch`.
         emulator: for the links; `auto` is the first that works.

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.records import Cell, ParameterValue
-from topologies.links.events import LinkEvent
+from topologies.links.events import LinkEvent, parse_events
 
 MAX_CELLS = 100_000
 """Limit of a run's cells: they take weeks to measure, and seconds to list."""
@@ -49,7 +49,7 @@ class Plan:
         scale: factor of all bandwidths and offered loads.
         repeat: how often each point is measured.
         only: values of axes to which the plan is restricted.
-        events: what happens to links during the load of each cell, as `LinkEvent.parse` reads it.
+        events: what happens to links during the load of each cell, as `parse_events` reads it.
     """
 
     form: str
@@ -100,7 +100,7 @@ class Plan:
 
     def link_events(self) -> list[LinkEvent]:
         """Returns the events, parsed."""
-        return [LinkEvent.parse(text) for text in self.events]
+        return parse_events(self.events)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the plan as JSON values, for `from_json`."""

@@ -33,7 +33,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("scenarios.__main__", "measure a scenario, or an experiment file; without a name, list them"),
-    "new": Command("scenarios.command.new", "write an experiment file, to be changed"),
+    "new": Command("scenarios.command.new", "write an experiment file, to be changed, or a table of a link"),
     "import": Command("scenarios.command.importing", "make an experiment file of another tool's network"),
     "museum": Command("museum.__main__", "public reports as experiments: what is measured here, and why"),
     "replay": Command("execution.replay.command", "measure a stored cell again, stop its clock anywhere, and look"),

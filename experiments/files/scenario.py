@@ -27,7 +27,7 @@ from flightpath.suggestions import did_you_mean
 from results.metrics import metric_kind
 from results.records import Cell, Measurement, Metric, ParameterValue
 from topologies.links import events
-from topologies.links.events import LinkEvent
+from topologies.links.events import LinkEvent, parse_events
 
 CONTENT, FOLDER = "file", "folder"
 """Settings of a plan: what the file has, and the folder in which it is."""
@@ -107,7 +107,7 @@ class FileScenario(Scenario):
 
     @override
     def link_events(self, cell: Cell, plan: Plan) -> list[LinkEvent]:
-        return [*super().link_events(cell, plan), *(LinkEvent.parse(each.text) for each in self._of(cell).event)]
+        return [*super().link_events(cell, plan), *parse_events(each.text for each in self._of(cell).event)]
 
     @override
     def endpoints(self, cell: Cell, plan: Plan) -> set[str]:
@@ -199,7 +199,7 @@ def _processor_time(running: Programs) -> Measurement:
 
 
 def _check_event(text: str, topo: Topo) -> None:
-    events.check([LinkEvent.parse(text)], topo)
+    events.check(parse_events([text]), topo)
 
 
 def _axis(name: str, values: tuple[ParameterValue, ...]) -> Axis:

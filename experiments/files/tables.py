@@ -152,7 +152,9 @@ class Event:
 
     at: str = key(keys.TEXT, 'when, from the beginning of the load: "2s"', REQUIRED)
     link: str = key(keys.TEXT, 'the link: "r1-r2", or "r1->r2" for one direction', REQUIRED)
-    change: str = key(keys.TEXT, f'"down", "up", or KEY=VALUE …: {", ".join(EVENT_KEYS)}', REQUIRED)
+    change: str = key(
+        keys.TEXT, f'"down", "up", table=FILE (repeat=N), or KEY=VALUE …: {", ".join(EVENT_KEYS)}', REQUIRED
+    )
 
     @property
     def text(self) -> str:

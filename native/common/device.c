@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_addr.h>
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
@@ -62,7 +64,8 @@ static void add_attribute(struct nlmsghdr *message, unsigned short type, const v
     struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
     attribute->rta_type = type;
     attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
-    memcpy(RTA_DATA(attribute), data, bytes);
+    if (bytes > 0)
+        memcpy(RTA_DATA(attribute), data, bytes);
     message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_SPACE(bytes);
 }
 
@@ -106,7 +109,7 @@ static int open_netlink(int fd, struct ifreq *name)
     return -1;
 }
 
-static bool change(int fd, unsigned flags, unsigned short type, const void *value, size_t bytes)
+static bool change(int fd, unsigned flags, const struct device_attribute *attributes, size_t count)
 {
     struct ifreq name;
     union message message = {0};
@@ -116,16 +119,21 @@ static bool change(int fd, unsigned flags, unsigned short type, const void *valu
     struct ifinfomsg *link = begin(&message, RTM_NEWLINK, sizeof *link);
     link->ifi_flags = link->ifi_change = flags;
     add_attribute(&message.header, IFLA_IFNAME, name.ifr_name, strlen(name.ifr_name) + 1);
-    if (bytes > 0)
-        add_attribute(&message.header, type, value, bytes);
+    for (size_t i = 0; i < count; i++)
+        add_attribute(&message.header, attributes[i].type, attributes[i].value, attributes[i].bytes);
     bool done = send_request(sock, &message);
     close(sock);
     return done;
 }
 
+bool device_set_all(int fd, const struct device_attribute *attributes, size_t count)
+{
+    return change(fd, 0, attributes, count);
+}
+
 bool device_set(int fd, unsigned short attribute, const void *value, size_t bytes)
 {
-    return change(fd, 0, attribute, value, bytes);
+    return device_set_all(fd, &(struct device_attribute){attribute, value, bytes}, 1);
 }
 
 bool device_set_number(int fd, unsigned short attribute, uint32_t value)
@@ -135,7 +143,27 @@ bool device_set_number(int fd, unsigned short attribute, uint32_t value)
 
 bool device_set_up(int fd)
 {
-    return change(fd, IFF_UP, 0, NULL, 0);
+    return change(fd, IFF_UP, NULL, 0);
+}
+
+bool device_set_speed(int fd, uint32_t mbit)
+{
+    struct ethtool_cmd command = {.cmd = ETHTOOL_SSET, .duplex = DUPLEX_FULL, .autoneg = AUTONEG_DISABLE};
+    struct ifreq name;
+    int sock = open_netlink(fd, &name);
+    if (sock < 0)
+        return false;
+    ethtool_cmd_speed_set(&command, mbit);
+    name.ifr_data = (char *)&command;
+    bool done = ioctl(sock, SIOCETHTOOL, &name) == 0;
+    close(sock);
+    return done;
+}
+
+bool device_announce(int fd)
+{
+    /* Of the attributes that may be set to what they are, only the alias is announced; devices here have none. */
+    return device_set(fd, IFLA_IFALIAS, NULL, 0);
 }
 
 bool device_add_address(int fd, int family, const uint8_t *address, uint8_t prefix_length)

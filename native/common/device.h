@@ -20,9 +20,23 @@ int device_fail(int fd, const char *what, const char *name, char *error, size_t 
 /* The following return false if the kernel refuses. The calling thread needs CAP_SYS_ADMIN, and enters the device's
  * namespace for a moment. */
 
-/* Sets an attribute of the device (IFLA_*). */
+/* An attribute of a device (IFLA_*). */
+struct device_attribute {
+    unsigned short type;
+    const void *value;
+    size_t bytes;
+};
+
+/* Sets some attributes, in one request to the kernel, or one of them. */
+bool device_set_all(int fd, const struct device_attribute *attributes, size_t count);
 bool device_set(int fd, unsigned short attribute, const void *value, size_t bytes);
 bool device_set_number(int fd, unsigned short attribute, uint32_t value);
+
+/* Sets the speed that ethtool, sysfs and OpenFlow's port description report, in Mb/s, with full duplex. */
+bool device_set_speed(int fd, uint32_t mbit);
+
+/* Has the kernel tell all listeners about the device anew, so that they read what it does not announce by itself. */
+bool device_announce(int fd);
 
 /* Brings the device up. */
 bool device_set_up(int fd);

@@ -138,10 +138,20 @@ bool direction_work(struct direction *direction)
     return read_batch(direction);
 }
 
-void direction_bound_frames(struct direction *direction)
+static void show_speed(struct direction *direction)
+{
+    uint32_t speed = tap_speed(spec_mean_bps(&direction->spec));
+    bool is_new = direction->speed == 0; /* nobody reads it before it comes up */
+    if (speed != (is_new ? TAP_SPEED : direction->speed))
+        tap_show_speed(direction->in_fd, speed, !is_new);
+    direction->speed = speed;
+}
+
+void direction_configure_sender(struct direction *direction)
 {
     uint64_t longest_ns = direction->exact ? SPEC_EXACT_FRAME_BOUND_NS : SPEC_FRAME_BOUND_NS;
     direction->frame_bound = tap_bound_frames(direction->in_fd, spec_frame_bound(&direction->spec, longest_ns));
+    show_speed(direction);
 }
 
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream, uint64_t memory)
@@ -163,7 +173,7 @@ void direction_change(struct direction *direction, const struct spec *spec, uint
     *change = (struct spec_change){.spec = spec_copy(spec), .cut = spec->down, .at_ns = at_ns};
     spec_release(&direction->spec);
     direction->spec = spec_copy(spec);
-    direction_bound_frames(direction);
+    direction_configure_sender(direction);
     /* A change that the worker has not taken yet is out of date, except for its cut. */
     struct spec_change *unseen = atomic_exchange_explicit(&direction->pending, NULL, memory_order_acq_rel);
     change->cut |= unseen != NULL && unseen->cut;

@@ -26,6 +26,7 @@ struct direction {
     const char *key; /* in the statistics: a_to_b */
     struct spec spec;
     uint32_t frame_bound; /* largest GSO packet in force; 0: none */
+    uint32_t speed;       /* that the sending end shows, in Mb/s; 0: as a new device */
     int in_fd, out_fd;
     bool exact; /* no frame is written early or read late, as suits a virtual clock */
 
@@ -45,8 +46,9 @@ struct direction {
  * there is not enough address space. */
 bool direction_init(struct direction *direction, uint64_t seed, uint64_t stream, uint64_t memory);
 
-/* Lets the sending end's kernel cut GSO packets that the specification does not let pass. */
-void direction_bound_frames(struct direction *direction);
+/* Lets the sending end's kernel cut GSO packets that the specification does not let pass, and show the rate as its
+ * interface's speed. */
+void direction_configure_sender(struct direction *direction);
 
 /* Writes what is due and reads what has arrived, at most a batch of each. Returns whether anything was read. For the
  * worker. */

@@ -50,7 +50,7 @@ static const char control_help[] =
     "  at NS REQUEST                           set, down, up or reset at this time on CLOCK_MONOTONIC\n"
     "  cancel                                  forgets the requests that wait for their time\n"
     "\n"
-    "GSO packets (several segments in one piece) pass while one takes at most 1 ms at the rate. Each of their\n"
+    "GSO packets (several segments in one piece) pass while one takes at most 1 ms, anywhere in a trace. Each of their\n"
     "segments is lost separately; an AQM drops or marks them whole. With a key that is marked *, and with reorder and\n"
     "jitter, they do not pass: the kernel cuts them first. --seed N repeats all random events packet by packet;\n"
     "without it the seed is random, and part of the statistics. --memory bounds what each direction holds, 1 GiB by\n"
@@ -209,7 +209,7 @@ static void open_devices(struct relay_link *link, const struct options *options)
         direction->out_fd = fd[1 - i];
         direction->spec = options->spec[i];
         direction->exact = options->exact;
-        direction_bound_frames(direction);
+        direction_configure_sender(direction);
     }
 }
 

@@ -16,10 +16,13 @@ int tap_create(const struct tap_request *request, char *error, size_t error_size
     int fd = device_open(request->name, request->process, IFF_TAP | IFF_NO_PI | IFF_VNET_HDR, error, error_size);
     if (fd < 0)
         return -1;
-    if (!device_set_number(fd, IFLA_TXQLEN, TAP_QUEUE_FRAMES))
-        return device_fail(fd, "set the queue length", request->name, error, error_size);
-    if (request->mtu != 0 && !device_set_number(fd, IFLA_MTU, request->mtu))
-        return device_fail(fd, "set the MTU", request->name, error, error_size);
+    const uint32_t frames = TAP_QUEUE_FRAMES;
+    const struct device_attribute sizes[] = {
+        {IFLA_TXQLEN, &frames, sizeof frames},
+        {IFLA_MTU, &request->mtu, sizeof request->mtu},
+    };
+    if (!device_set_all(fd, sizes, request->mtu == 0 ? 1 : 2))
+        return device_fail(fd, "set queue length and MTU", request->name, error, error_size);
     if (request->has_mac && !device_set(fd, IFLA_ADDRESS, request->mac, sizeof request->mac))
         return device_fail(fd, "set the MAC address", request->name, error, error_size);
     return fd;
@@ -33,6 +36,20 @@ uint32_t tap_bound_frames(int fd, uint32_t bound)
         return bound;
     device_offer(fd, DEVICE_CHECKSUMS);
     return 0;
+}
+
+uint32_t tap_speed(uint64_t rate_bps)
+{
+    if (rate_bps == 0)
+        return TAP_SPEED;
+    uint64_t mbit = (rate_bps + 500000) / 1000000;
+    return mbit == 0 ? 1 : (uint32_t)mbit;
+}
+
+void tap_show_speed(int fd, uint32_t mbit, bool announce)
+{
+    if (device_set_speed(fd, mbit) && announce)
+        device_announce(fd);
 }
 
 bool tap_set_carrier(int fd, bool on)

@@ -8,6 +8,8 @@
 
 #include "common/device.h"
 
+/* The speed in Mb/s that the kernel gives a new device. */
+#define TAP_SPEED 10000u
 /* Frames that the kernel keeps for the relay to read. */
 #define TAP_QUEUE_FRAMES 10000
 
@@ -28,6 +30,13 @@ int tap_create(const struct tap_request *request, char *error, size_t error_size
  * unfinished in either case. Works wherever the device is, from any thread with CAP_SYS_ADMIN, which enters the
  * device's namespace for a moment. Returns the bound in force: `bound`, or 0 if the kernel cannot do it. */
 uint32_t tap_bound_frames(int fd, uint32_t bound);
+
+/* The speed in whole Mb/s, at least 1, that ethtool, sysfs and OpenFlow show for an end which sends at this rate.
+ * Without a rate (0) it is that of a new device. */
+uint32_t tap_speed(uint64_t rate_bps);
+
+/* Shows a speed, to listeners too if `announce`. Without effect on a kernel that cannot (before Linux 5.7). */
+void tap_show_speed(int fd, uint32_t mbit, bool announce);
 
 /* Switches the carrier on or off, as if a cable were plugged in or not. Returns false with errno if the kernel
  * cannot do it. */

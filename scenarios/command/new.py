@@ -1,4 +1,4 @@
-"""The command `flightpath new`: writes a commented experiment file, or the JSON Schema of such files."""
+"""The command `flightpath new`: writes a commented experiment file, their JSON Schema, or a table of a link."""
 
 import argparse
 import json
@@ -9,6 +9,8 @@ from pathlib import Path
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from topologies.links.table_models import table_of
+from topologies.links.texts import whole
 
 _TEMPLATE = Path(__file__).parents[2] / "experiments/files/template.toml"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -26,6 +28,19 @@ docs/experiment-files.md explains every key. Editors complete and check the keys
 """
 
 
+_TABLE_DESCRIPTION = """\
+Writes a table of bandwidth, delay and loss over time:
+
+  leo  a link over satellites 550 km high, another one every 15 s: delay by distance, 100 ms without a packet
+  lte  one user's link in a cell, every 100 ms: log-normal rates around 20 Mb/s with a memory of 1 s, 25 ms of delay
+
+  flightpath new table leo leo.csv
+  flightpath run mptcp_load --event "0s h1-s1 table=leo.csv repeat=4"
+
+docs/links.md has the models' numbers.
+"""
+
+
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath new") -> int:
     """Runs the command and returns its exit code."""
     parser = argparse.ArgumentParser(prog=prog, description="Writes a file to begin with.")
@@ -40,6 +55,17 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath new") -
     experiment.add_argument("--schema", action="store_true", help="print the JSON Schema of experiment files instead")
     experiment.add_argument("--keys", action="store_true", help="print all keys as Markdown instead")
     experiment.set_defaults(run_command=_experiment)
+    table = kinds.add_parser(
+        "table",
+        help="a link that changes over time",
+        description=_TABLE_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    table.add_argument("model", choices=("leo", "lte"), metavar="MODEL", help="leo or lte")
+    table.add_argument("file", type=Path, metavar="FILE.csv")
+    table.add_argument("--seconds", default="60", metavar="N", help="how long it lasts, up to 180 (60)")
+    table.add_argument("--seed", type=int, default=1, metavar="N", help="draws other numbers (1)")
+    table.set_defaults(run_command=_table)
     return run_command(parser, arguments)
 
 
@@ -59,10 +85,21 @@ def _experiment(options: argparse.Namespace) -> None:
     print(f"{options.file}: run it with: flightpath run {options.file}")
 
 
+def _table(options: argparse.Namespace) -> None:
+    if options.file.suffix != ".csv":
+        raise UsageError(f"{options.file}: a table ends in .csv", f"for example {options.file.stem or 'table'}.csv")
+    _write(options.file, table_of(options.model, whole("--seconds", options.seconds, 1, 180), options.seed))
+    print(f'{options.file}: follow it with: --event "0s LINK table={options.file}"')
+
+
 def write_new(file: Path, text: str, remedy: str = "name another file") -> None:
     """Writes an experiment file where there is no file yet."""
     if file.suffix != ".toml":
         raise UsageError(f"{file}: an experiment file ends in .toml", f"for example {file.stem or 'experiment'}.toml")
+    _write(file, text, remedy)
+
+
+def _write(file: Path, text: str, remedy: str = "name another file") -> None:
     try:
         with file.open("x", encoding="utf-8") as new:
             new.write(text)

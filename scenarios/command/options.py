@@ -17,7 +17,7 @@ from flightpath.errors import UsageError
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER
 from topologies.links.emulators import EMULATORS
-from topologies.links.events import EVENT_FORMS, EVENT_KEYS, LinkEvent
+from topologies.links.events import EVENT_FORMS, EVENT_KEYS, normalised
 from topologies.testbed.openvswitch import DATAPATHS
 
 AUTO = "auto"
@@ -139,7 +139,7 @@ def _plan_request(scenario: Scenario, options: argparse.Namespace) -> PlanReques
         repeat=options.repeat,
         seed=options.seed,
         only=restrictions(options.only),
-        events=tuple(str(LinkEvent.parse(text)) for text in options.event),
+        events=tuple(map(normalised, options.event)),
         captures=tuple(options.capture.split(",")) if options.capture else (),
         is_recorded=options.record,
         emulator=options.emulator,

@@ -46,6 +46,7 @@ static void change(struct driver *driver, struct input *input, uint64_t now)
         "burst_enter=0.2,burst_leave=0.2", "burst_enter=0", "jitter_ns=3000000", "jitter=uniform", "reorder=1",
         "reorder=0", "duplicate=0.5", "queue_bytes=5000", "queue_packets=7", "discipline=codel,ecn=1",
         "discipline=fq_codel", "discipline=droptail", "blackhole=1", "blackhole=0", "corrupt=0.5", "corrupt=0",
+        "overhead_bytes=1000", "overhead_bytes=0",
     };
     uint64_t choice = input_number(input, 1);
     driver_change(driver, texts[choice % (sizeof texts / sizeof texts[0])], choice >= 250, now);

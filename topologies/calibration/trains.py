@@ -33,20 +33,22 @@ class Train:
 
     Attributes:
         backlog_bytes: amount that may be queued in the link, at its specified rate.
+        framing_bytes: bytes that the link charges for each segment besides its own.
     """
 
     frames: int
     segments: int
     segment_bytes: int
     backlog_bytes: int
+    framing_bytes: int = 0
 
     @property
     def payload_bytes(self) -> int:
         return self.segments * self.segment_bytes
 
     def wire_bytes(self, position: int) -> int:
-        """Returns the size on the wire of the payload up to a position, with the headers of each segment."""
-        return position + math.ceil(position / self.segment_bytes) * HEADERS_BYTES
+        """Returns the size on the wire of the payload up to a position, with headers and framing of each segment."""
+        return position + math.ceil(position / self.segment_bytes) * (HEADERS_BYTES + self.framing_bytes)
 
     def seconds(self, rate_bps: float) -> float:
         return self.wire_bytes(self.frames * self.payload_bytes) * 8 / rate_bps
@@ -74,7 +76,7 @@ def train_for(spec: LinkSpec, rate_bps: int, max_frame_bytes: int | None) -> Tra
     backlog_bytes = min(queue_bytes // 2, _MAX_BACKLOG_BYTES)
     if spec.discipline != "droptail":
         backlog_bytes = min(backlog_bytes, round(rate_bps * _AQM_BACKLOG_S / 8))
-    return Train(frames, segments, segment, max(backlog_bytes, 2 * frame_bytes))
+    return Train(frames, segments, segment, max(backlog_bytes, 2 * frame_bytes), spec.framing_bytes)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ clock, however busy this process is.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from mininet.topo import Topo
@@ -16,11 +17,15 @@ from flightpath.suggestions import did_you_mean
 from flightpath.units import parse_duration
 from topologies.links.changes import DIRECTIONS, ChangeableLink, Direction, DryRunLink
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.fields import parse_switch
+from topologies.links.fields import parse_switch, parse_whole
 from topologies.links.spec import FIELDS, LinkSpec, link_fields
+from topologies.links.tables import Table, read_table
 from topologies.links.texts import read_pairs
 
-EVENT_FORMS = '"WHEN LINK WHAT", for example "10s h1-s1 bandwidth=10Mbit delay=5ms", "20s h1-s1 down", "25s h1-s1 up"'
+EVENT_FORMS = (
+    '"WHEN LINK WHAT", for example "10s h1-s1 bandwidth=10Mbit delay=5ms", "20s h1-s1 down", "25s h1-s1 up", '
+    '"0s h1-s1 table=leo.csv repeat=4"'
+)
 _BLACK_HOLE = "blackhole"
 EVENT_KEYS = (*(field.key for name, field in FIELDS.items() if name != "mtu_bytes"), _BLACK_HOLE)
 """Keys that an event can change, besides the carrier."""
@@ -91,6 +96,48 @@ class LinkEvent:
         changes = [f"{key}={value}" for key, value in self.changes]
         black_hole = [] if self.black_hole is None else [f"{_BLACK_HOLE}={'on' if self.black_hole else 'off'}"]
         return " ".join([f"{when}s", self.link, *carrier, *changes, *black_hole])
+
+
+def parse_events(texts: Iterable[str]) -> list[LinkEvent]:
+    """Reads events; `5s h1-s1 table=FILE` and `5s h1-s1 table=FILE repeat=4` stand for an event for each row."""
+    return [event for text in texts for event in _parse_one(text)]
+
+
+def normalised(text: str) -> str:
+    """Returns a valid event as it is stored: with units, and the absolute path of a table."""
+    if not _is_table(text):
+        return str(LinkEvent.parse(text))
+    parse_events([text])
+    when, link, table, repeat = _table_words(text)
+    return f"{when} {link} table={table.path} repeat={repeat}"
+
+
+def _is_table(text: str) -> bool:
+    return any(word.startswith("table=") for word in text.split()[2:])
+
+
+def _table_words(text: str) -> tuple[str, str, Table, int]:
+    when, link, what = text.split(maxsplit=2)
+    pairs = read_pairs(what)
+    table, repeat = read_table(Path(pairs.pop("table"))), parse_whole(pairs.pop("repeat", "1"), "repeat")
+    if pairs:
+        raise UsageError(
+            f"event: {', '.join(pairs)} beside a table", "give the table a column, or make it another event"
+        )
+    if repeat < 1:
+        raise UsageError(f"repeat: {repeat} is not 1 or more")
+    return when, link, table, repeat
+
+
+def _parse_one(text: str) -> list[LinkEvent]:
+    if not _is_table(text):
+        return [LinkEvent.parse(text)]
+    when, link, table, repeat = _table_words(text)
+    begin_s = parse_duration(when, "event")
+    return [
+        LinkEvent(round(begin_s + at_s, 9), link, changes=tuple(settings.items()))
+        for at_s, settings in table.changes(repeat)
+    ]
 
 
 @dataclass(frozen=True)

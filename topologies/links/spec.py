@@ -27,6 +27,9 @@ from topologies.links.fields import (
 from topologies.links.traces import read_trace
 
 ETHERNET_HEADER_BYTES = 14
+FRAMING_BYTES = {"none": 0, "ethernet": 24}
+"""Bytes that a link charges for each frame besides its own: Ethernet's preamble (8), checksum (4) and gap (12)."""
+
 _TCP_IP_BYTES = 20 + 32
 PAYLOAD_SHARE = (1500 - _TCP_IP_BYTES) / (1500 + ETHERNET_HEADER_BYTES)
 """Fraction of a link's bytes that TCP carries: a full packet without the headers of IPv4 and of TCP with timestamps."""
@@ -75,6 +78,15 @@ class LinkSpec:
         describe=lambda value, spec: format_bandwidth(value) if value else "" if spec.trace else "unlimited",
         relay=lambda value, _spec: {"rate_bps": value or 0},
         effect=Effect.SHAPES,
+    )
+    framing: str = link_field(
+        "none",
+        "framing",
+        "ethernet",
+        "what the rate counts besides: none, or ethernet's 24 bytes for each frame, as a port's rate does",
+        choices=tuple(FRAMING_BYTES),
+        describe=lambda value, _spec: "" if value == "none" else f"{value} framing",
+        relay=lambda value, _spec: {"overhead_bytes": FRAMING_BYTES[value]},
     )
     trace: Path | None = link_field(
         None,
@@ -210,6 +222,8 @@ class LinkSpec:
             field.check(getattr(self, name))
         if self.bandwidth_bps is not None and self.trace is not None:
             raise UsageError("trace: a link has a bandwidth or a trace, not both")
+        if self.framing_bytes and self.trace is not None:
+            raise UsageError("framing: a trace counts packets of 1514 bytes, whatever frames them", "leave it out")
         for field in set_fields(vars(self)):
             if field.disciplines and self.discipline not in field.disciplines:
                 known = ", ".join(field.disciplines)
@@ -248,9 +262,14 @@ class LinkSpec:
         return self.mtu_bytes + ETHERNET_HEADER_BYTES
 
     @property
+    def framing_bytes(self) -> int:
+        """Bytes that the rate is charged for each frame besides its own."""
+        return FRAMING_BYTES[self.framing]
+
+    @property
     def payload_bps(self) -> float | None:
         """Maximum rate of TCP's payload over IPv4; None if the bandwidth is unlimited."""
-        share = (self.mtu_bytes - _TCP_IP_BYTES) / self.frame_bytes
+        share = (self.mtu_bytes - _TCP_IP_BYTES) / (self.frame_bytes + self.framing_bytes)
         return self.bandwidth_bps * share if self.bandwidth_bps else None
 
     @property
@@ -265,7 +284,8 @@ class LinkSpec:
         return {key: value for group in groups for key, value in group.items()}
 
     def serialisation_s(self, frame_bytes: int) -> float:
-        return frame_bytes * 8 / self.bandwidth_bps if self.bandwidth_bps else 0.0
+        """Returns how long one frame takes."""
+        return (frame_bytes + self.framing_bytes) * 8 / self.bandwidth_bps if self.bandwidth_bps else 0.0
 
     @property
     def mean_bandwidth_bps(self) -> float | None:
@@ -298,7 +318,8 @@ class LinkSpec:
             raise UsageError(
                 f"queue: {self.queue!r} needs a bandwidth", "give the link a bandwidth, or a queue as 1000p"
             )
-        return round(self.mean_bandwidth_bps * seconds / 8)
+        full_frames = self.frame_bytes / (self.frame_bytes + self.framing_bytes)
+        return round(self.mean_bandwidth_bps * seconds / 8 * full_frames)
 
     @property
     def limit_packets(self) -> int:

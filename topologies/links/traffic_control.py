@@ -98,9 +98,9 @@ def gso_packet_bytes(spec: LinkSpec, kind: str) -> int:
     """Returns the size of the largest GSO packet (several segments in one) that may enter; 0: single segments only.
 
     Its serialisation may take 1 ms, in virtual time 0.1 ms. None may enter where segments are treated or counted
-    separately.
+    separately, or where framing is charged: the kernel would charge it once for all of them.
     """
-    if kind != "bfifo" or spec.effect >= Effect.PER_PACKET:
+    if kind != "bfifo" or spec.effect >= Effect.PER_PACKET or spec.framing_bytes:
         return 0
     longest_s = _EXACT_GSO_PACKET_S if _is_exact() else _GSO_PACKET_S
     bound = min(int((spec.bandwidth_bps or UNLIMITED_BPS) * longest_s / 8), _MAX_GSO_PACKET_BYTES)
@@ -142,13 +142,14 @@ def gate(stages: Stages, is_open: bool) -> str:
 
 
 def _rate(spec: LinkSpec) -> str:
-    """Returns htb's arguments. Its rate counts bytes from the Ethernet header, and the headers of each GSO segment."""
+    """Returns htb's arguments. Its rate counts each GSO segment from its Ethernet header, and framing."""
     rate_bps = spec.bandwidth_bps or UNLIMITED_BPS
+    overhead = f" overhead {spec.framing_bytes}" if spec.framing_bytes else ""
     if _is_exact():  # htb sends a packet whenever the burst is not used up, however long the packet is
         burst = max(1, round(rate_bps * _EXACT_BURST_S / 8))
     else:
         burst = max(spec.frame_bytes, round(rate_bps * _BURST_S / 8))
-    return f"htb rate {rate_bps}bit burst {burst} cburst {burst} quantum {_QUANTUM_BYTES}"
+    return f"htb rate {rate_bps}bit burst {burst} cburst {burst} quantum {_QUANTUM_BYTES}{overhead}"
 
 
 def _queue(spec: LinkSpec, kind: str) -> str:
@@ -176,7 +177,8 @@ def _netem(spec: LinkSpec) -> str:
     rate_bps = spec.bandwidth_bps if _is_exact() and spec.bandwidth_bps else UNLIMITED_BPS
     words = [f"netem limit {_netem_limit(spec)}", *_delay(spec), _loss(spec)]
     words += [f"{field.netem} {_percent(getattr(spec, name))}" for name, field in FIELDS.items() if field.netem]
-    return " ".join([*words, f"rate {0 if spec.reordering else rate_bps}bit"])
+    overhead = f" {spec.framing_bytes}" if spec.framing_bytes else ""
+    return " ".join([*words, f"rate {0 if spec.reordering else rate_bps}bit{overhead}"])
 
 
 def _is_exact() -> bool:

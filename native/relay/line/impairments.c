@@ -145,6 +145,7 @@ struct split {
 static void propagate_piece(struct split *split, uint32_t first, uint32_t end)
 {
     struct ledger *ledger = split->impairments->ledger;
+    const struct spec *spec = split->impairments->spec;
     if (end == first)
         return;
     struct wire_size wire = {end - first, segments_wire_bytes(&split->layout, first, end - first)};
@@ -153,8 +154,9 @@ static void propagate_piece(struct split *split, uint32_t first, uint32_t end)
         ledger_drop_part(ledger, wire, DROP_QUEUE);
     } else {
         uint64_t duration_ns = split->left_ns - split->began_ns;
-        uint64_t until_end = segments_wire_bytes(&split->layout, 0, end);
-        uint64_t sent_ns = (uint64_t)((unsigned __int128)duration_ns * until_end / split->whole->wire.bytes);
+        struct wire_size until_end = {end, segments_wire_bytes(&split->layout, 0, end)};
+        uint64_t sent = spec_charged_bytes(spec, until_end), all = spec_charged_bytes(spec, split->whole->wire);
+        uint64_t sent_ns = (uint64_t)((unsigned __int128)duration_ns * sent / all);
         propagate(split->impairments, piece, split->began_ns + sent_ns);
     }
     split->lost.segments -= wire.segments;

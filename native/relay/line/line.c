@@ -15,7 +15,7 @@ static void change_rate(struct transmitter *transmitter, const struct spec *befo
 }
 
 /* The fraction of a nanosecond is carried over: cut off, it would be an error of 0.4 % for an acknowledgement at 10
- * Gb/s. No overflow: a GSO packet is under 2^27 bits even if every segment is tiny. */
+ * Gb/s. No overflow: a GSO packet is under 2^30 bits even if every segment is tiny and has the largest overhead. */
 static uint64_t serialisation_ns(struct transmitter *transmitter, uint64_t rate_bps, uint32_t bytes)
 {
     if (rate_bps == 0)
@@ -25,22 +25,22 @@ static uint64_t serialisation_ns(struct transmitter *transmitter, uint64_t rate_
     return work / rate_bps;
 }
 
-/* Sends bytes that arrived at `arrived_ns`. Returns when the first one leaves; free_ns is when the last one
- * has. */
-static uint64_t transmit(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived_ns, uint32_t bytes)
+/* Sends what arrived at `arrived_ns`. Returns when its first byte leaves; free_ns is when the last one has. */
+static uint64_t transmit(struct transmitter *transmitter, const struct spec *spec, uint64_t arrived_ns,
+                         struct wire_size wire)
 {
     uint64_t began_ns = transmitter->free_ns > arrived_ns ? transmitter->free_ns : arrived_ns;
     if (spec->trace != NULL)
-        transmitter->free_ns = trace_send(spec->trace, &transmitter->cursor, began_ns, bytes);
+        transmitter->free_ns = trace_send(spec->trace, &transmitter->cursor, began_ns, wire.bytes);
     else
-        transmitter->free_ns = began_ns + serialisation_ns(transmitter, spec->rate_bps, bytes);
+        transmitter->free_ns = began_ns + serialisation_ns(transmitter, spec->rate_bps, spec_charged_bytes(spec, wire));
     return began_ns;
 }
 
 /* Not inlined, so that advance() is: most of the time there is nothing to start (2 ns a packet). */
 __attribute__((noinline)) static void start(struct line *line, struct frame *frame)
 {
-    uint64_t began_ns = transmit(&line->transmitter, &line->spec, frame->arrived_ns, frame->wire.bytes);
+    uint64_t began_ns = transmit(&line->transmitter, &line->spec, frame->arrived_ns, frame->wire);
     impairments_pass(&line->impairments, frame, began_ns, line->transmitter.free_ns);
 }
 
@@ -122,5 +122,6 @@ uint64_t line_busy_until(const struct line *line)
     uint64_t rate_bps = spec_mean_bps(&line->spec);
     if (rate_bps == 0)
         return line->transmitter.free_ns;
-    return line->transmitter.free_ns + (uint64_t)((unsigned __int128)line->queue.bytes * 8 * NS_PER_S / rate_bps);
+    unsigned __int128 bytes = line->queue.bytes + (unsigned __int128)line->queue.packets * line->spec.overhead_bytes;
+    return line->transmitter.free_ns + (uint64_t)(bytes * 8 * NS_PER_S / rate_bps);
 }

@@ -8,13 +8,14 @@
 
 #define RATE_MIN UINT64_C(1000)
 #define RATE_MAX UINT64_C(1000000000000)
+#define OVERHEAD_MAX 1000
 #define DELAY_MAX (600 * NS_PER_S)
 #define QUEUE_MAX (UINT64_C(1) << 36)
 #define QUEUE_DEFAULT_NS UINT64_C(10000000)
 #define QUEUE_DEFAULT_MIN UINT64_C(32768)
 #define HELP_WIDTH 24
 
-enum kind { QUEUE_BYTES, QUEUE_PACKETS, RATE, TRACE, NANOSECONDS, PROBABILITY, SWITCH, DISCIPLINE, DISTRIBUTION };
+enum kind { QUEUE_BYTES, QUEUE_PACKETS, RATE, OVERHEAD, TRACE, NANOSECONDS, PROBABILITY, SWITCH, DISCIPLINE, DISTRIBUTION };
 
 struct field {
     const char *key;
@@ -68,6 +69,7 @@ static bool read_field(const struct reading *reading, const struct field *field,
     case QUEUE_BYTES: spec->queue_packets = SPEC_UNSET; return text_read_whole(reading, 0, QUEUE_MAX, member);
     case QUEUE_PACKETS: spec->queue_bytes = SPEC_UNSET; return text_read_whole(reading, 0, QUEUE_MAX, member);
     case RATE: return read_rate(reading, spec);
+    case OVERHEAD: return text_read_whole(reading, 0, OVERHEAD_MAX, member);
     case TRACE: return read_trace(reading, spec);
     case NANOSECONDS: return text_read_whole(reading, 0, DELAY_MAX, member);
     case PROBABILITY: return text_read_number(reading, 0, 1, member);
@@ -153,6 +155,7 @@ static void append_value(const struct spec *spec, const struct field *field, cha
     case QUEUE_PACKETS: append_number(out, size, limited && in_packets, spec->queue_packets); break;
     case RATE: append_number(out, size, spec->rate_bps != 0, spec->rate_bps); break;
     case TRACE: append_trace(out, size, spec->trace); break;
+    case OVERHEAD:
     case NANOSECONDS: append_number(out, size, true, *(const uint64_t *)member); break;
     case PROBABILITY: text_append(out, size, "%.17g", *(const double *)member); break;
     case SWITCH: text_append(out, size, *(const bool *)member ? "true" : "false"); break;
@@ -227,9 +230,11 @@ uint32_t spec_frame_bound(const struct spec *spec, uint64_t longest_ns)
 {
     if (needs_single_segments(spec))
         return 0;
-    if (spec->rate_bps == 0)
+    if (spec->rate_bps == 0 && spec->trace == NULL)
         return SPEC_FRAME_MAX_BYTES;
     uint64_t bytes = bytes_in(spec->rate_bps, longest_ns);
+    if (spec->trace != NULL) /* its times are whole milliseconds */
+        bytes = longest_ns < NS_PER_MS ? 0 : (uint64_t)spec->trace->burst * TRACE_OPPORTUNITY_BYTES;
     if (bytes < SPEC_FRAME_MIN_BYTES)
         return 0;
     return bytes < SPEC_FRAME_MAX_BYTES ? (uint32_t)bytes : SPEC_FRAME_MAX_BYTES;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "relay/frames/pool.h"
 #include "relay/spec/trace.h"
 
 /* A GSO packet arrives whole: for this long at most it may keep the line busy, delay others and arrive as a burst. */
@@ -35,7 +36,9 @@ enum spec_discipline { SPEC_DROPTAIL, SPEC_CODEL, SPEC_FQ_CODEL };
 #define SPEC_FIELDS(FIELD)                                                                                             \
     FIELD(uint64_t, rate_bps, RATE, WHOLE, "50000000",                                                                 \
           "bits per second, 1000 to 10^12, counted from the Ethernet header; 0: no limit")                             \
-    FIELD(struct trace *, trace, TRACE, SINGLE, "FILE",                                                                \
+    FIELD(uint64_t, overhead_bytes, OVERHEAD, WHOLE, "24",                                                             \
+          "bytes charged for each packet besides its own, at most 1000; not to a trace. Ethernet's framing: 24")       \
+    FIELD(struct trace *, trace, TRACE, WHOLE, "FILE",                                                                \
           "a changing rate in mahimahi's format: each line is a millisecond at which 1514 bytes may leave")            \
     FIELD(uint64_t, queue_bytes, QUEUE_BYTES, WHOLE, "150000",                                                         \
           "bytes that may wait for the line (default: rate x 2 x delay, at least 10 ms of it and 32768)")              \
@@ -83,6 +86,12 @@ void spec_format(const struct spec *spec, char *out, size_t size);
 /* Prints a line or more for each key. */
 void spec_print_help(FILE *out);
 
+/* The bytes for which the rate is charged. */
+static inline uint32_t spec_charged_bytes(const struct spec *spec, struct wire_size wire)
+{
+    return wire.bytes + wire.segments * (uint32_t)spec->overhead_bytes;
+}
+
 /* The rate, or the trace's mean rate; 0: no limit. */
 uint64_t spec_mean_bps(const struct spec *spec);
 
@@ -91,6 +100,7 @@ uint64_t spec_mean_bps(const struct spec *spec);
  * packets are counted instead. Has no meaning without a rate, since nothing waits then. */
 uint64_t spec_queue_bytes(const struct spec *spec);
 
-/* The largest GSO packet (several segments in one piece) that may enter: what the rate sends in `longest_ns`, at most
- * SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or because a field needs single segments. */
+/* The largest GSO packet (several segments in one piece) that may enter: what the rate sends in `longest_ns`, or the
+ * trace in any millisecond of it, at most SPEC_FRAME_MAX_BYTES. 0: none, because that is less than two segments, or
+ * because a field needs single segments. */
 uint32_t spec_frame_bound(const struct spec *spec, uint64_t longest_ns);

@@ -52,6 +52,25 @@ static bool read_lines(struct trace *trace, uint32_t room, FILE *file, char *err
     return *error == '\0';
 }
 
+/* The time of an opportunity, counted on into the next period. */
+static uint64_t at_ms(const struct trace *trace, uint64_t number)
+{
+    return trace->at_ms[number % trace->count] + number / trace->count * trace->at_ms[trace->count - 1];
+}
+
+/* The least number of opportunities in any millisecond that begins with one, its end included. */
+static uint32_t shortest_burst(const struct trace *trace)
+{
+    uint64_t end = 0, least = UINT32_MAX;
+    for (uint64_t first = 0; first < trace->count; first++) {
+        while (end - first < least && at_ms(trace, end) <= at_ms(trace, first) + 1)
+            end++;
+        if (end - first < least)
+            least = end - first;
+    }
+    return (uint32_t)least;
+}
+
 struct trace *trace_read(FILE *file, size_t size, char *error, size_t error_size)
 {
     /* A line has at least one digit and its end. */
@@ -69,6 +88,7 @@ struct trace *trace_read(FILE *file, size_t size, char *error, size_t error_size
     trace->period_ns = trace->at_ms[trace->count - 1] * NS_PER_MS;
     unsigned __int128 bits = (unsigned __int128)trace->count * TRACE_OPPORTUNITY_BYTES * 8;
     trace->mean_bps = (uint64_t)(bits * NS_PER_S / trace->period_ns);
+    trace->burst = shortest_burst(trace);
     return trace;
 }
 

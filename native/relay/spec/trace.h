@@ -18,6 +18,7 @@ struct trace {
     uint32_t count;
     uint64_t period_ns;
     uint64_t mean_bps;
+    uint32_t burst; /* opportunities, one after the other, that anywhere in the trace pass within a millisecond */
     uint32_t at_ms[]; /* ascending */
 };
 

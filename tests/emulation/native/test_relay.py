@@ -98,6 +98,22 @@ def test_gso_packets_follow_rate_and_duplication(make_link):
     assert link.offload(link.b, "tcp-segmentation-offload"), "the other direction has not been asked to change"
 
 
+def test_each_end_shows_the_rate_that_it_sends_at_as_its_speed(make_link):
+    def speed(host) -> str:
+        return host.run("ethtool", host.interface).partition("Speed: ")[2].partition("\n")[0]
+
+    link = make_link("rate_bps=98440000", "")
+    assert (speed(link.a), speed(link.b)) == ("98Mb/s", "10000Mb/s")
+    for change, shown in [
+        ("rate_bps=2500000000", "2500Mb/s"),
+        ("rate_bps=64000", "1Mb/s"),
+        ("rate_bps=0", "10000Mb/s"),
+    ]:
+        assert link.ask(f"set a-to-b {change}") == {"ok": True}
+        assert speed(link.a) == shown
+    assert speed(link.b) == "10000Mb/s", "the other end has not been asked to change"
+
+
 def test_malformed_requests_are_answered_and_change_nothing(make_link):
     link = make_link("rate_bps=1000000")
     before = link.stats()["spec"]

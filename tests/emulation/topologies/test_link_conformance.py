@@ -13,6 +13,7 @@ import pytest
 from flightpath.waiting import wait_until
 from tests.support.link_pair import HEADERS, LARGE, SMALL, Arrival, Pair, balanced, transfer
 from topologies.hosts.multihomed import MultihomedHost
+from topologies.links import events
 from topologies.links.changes import DIRECTIONS
 from topologies.links.spec import BurstLoss, LinkSpec
 
@@ -41,13 +42,13 @@ def within(count: int, packets: int, probability: float, deviations: float = 5) 
     return abs(count - packets * probability) < deviations * (packets * probability * (1 - probability)) ** 0.5
 
 
-def is_rate(arrivals: Sequence[Arrival], asked_bps: float) -> bool:
-    """Returns whether a train of large datagrams, without its first tenth, arrived at this rate.
+def is_rate(arrivals: Sequence[Arrival], asked_bps: float, charged_bytes: int = LARGE + HEADERS) -> bool:
+    """Returns whether a train, of large datagrams by default, arrived at this rate without its first tenth.
 
     After a pause, a link may pass a burst of one packet or of 1 ms.
     """
     train = arrivals[len(arrivals) // 10 :]
-    found_bps = (len(train) - 1) * (LARGE + HEADERS) * 8 / (train[-1].at_s - train[0].at_s)
+    found_bps = (len(train) - 1) * charged_bytes * 8 / (train[-1].at_s - train[0].at_s)
     print(f"{found_bps:.0f} of {asked_bps} bit/s")
     return TOO_SLOW < found_bps / asked_bps < TOO_FAST
 
@@ -60,6 +61,20 @@ def test_a_train_arrives_at_the_rate_asked_for(emulator, bandwidth_bps, count):
         pair.settled()
         assert is_rate(pair.arrivals(), bandwidth_bps)
         assert [arrival.number for arrival in pair.arrivals()] == list(range(count))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_ethernet_s_framing_is_charged_for_each_frame(emulator, size):
+    bandwidth_bps = 5_000_000
+    with linked(emulator, LinkSpec(bandwidth_bps=bandwidth_bps, framing="ethernet", queue="2000p")) as pair:
+        for framing, charged in (("ethernet", size + HEADERS + 24), ("none", size + HEADERS)):
+            pair.link.change(framing=framing)
+            numbers = pair.send(300, size=size, pause_s=charged * 8 / bandwidth_bps / 2)
+            pair.settled()
+            arrivals = pair.arrivals()[-300:]
+            assert [arrival.number for arrival in arrivals] == numbers
+            assert is_rate(arrivals, bandwidth_bps, charged)
+            assert arrivals[0].delay_s == pytest.approx(charged * 8 / bandwidth_bps, abs=SLACK_S)
 
 
 def test_each_direction_has_its_own_delay_and_rate(emulator):
@@ -371,6 +386,27 @@ def test_changes_happen_at_their_time(emulator):
         assert gap[0].sent_s - start_s == pytest.approx(0.4, abs=TIMER_SLACK_S)
         assert gap[1].sent_s - start_s == pytest.approx(0.9, abs=TIMER_SLACK_S)
         assert stats["drops"]["blackhole"] > 20
+        pair.link.check()
+
+
+def test_a_table_of_delay_and_loss_is_followed_and_repeated(emulator, tmp_path):
+    table, row_s, delays_s = tmp_path / "table.csv", 0.25, (0.010, 0.030, 0.020)
+    table.write_text("time,delay,loss\n0s,10ms,0%\n250ms,30ms,\n500ms,20ms,100%\n750ms,end\n")
+    with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
+        start_ns = time.monotonic_ns() + 100_000_000
+        start_s = time.time() + (start_ns - time.monotonic_ns()) / 1e9
+        events.schedule(events.parse_events([f"0s a->b table={table} repeat=2"]), [pair.link], start_ns)
+        pair.send(350, size=SMALL, pause_s=0.005)
+        stats = pair.settled()
+        assert len(pair.arrivals()) > 200
+        for arrival in pair.arrivals():
+            row = int((arrival.sent_s - start_s) / row_s)
+            since_s = arrival.sent_s - start_s - row * row_s
+            if 0 <= row < 6 and 0.0001 < since_s < row_s - max(delays_s) - SLACK_S:
+                assert row % 3 != 2
+                assert delays_s[row % 3] - CLOCK_S <= arrival.delay_s < delays_s[row % 3] + SLACK_S
+        # 50 in the third row, and 80 from its second time on to the end, because the last row stays.
+        assert 128 <= stats["drops"]["loss"] <= 131
         pair.link.check()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flightpath.waiting import wait_until
 from tests.support.busy_machine import busy_machine
 from tests.support.finished import finished
 from tests.support.mininet_command import CUSTOM, Running, mn
@@ -45,6 +46,25 @@ def test_a_command_on_a_machine_that_does_not_keep_up_says_so(tmp_path):
 
     said = re.findall(r"\*\*\* certificate: unusable, cubic: the machine had no idle processor time", done.stdout)
     assert len(said) == 3, done.stdout  # of each command, and of all together
+
+
+def speeds(prompt: Running, host: str, port: int) -> tuple[list[str], str]:
+    """Returns the lines of ethtool in a host, and of its switch's port description, that tell speed and duplex."""
+    ethtool = [line.strip() for line in prompt.ask(f"{host} ethtool {host}-eth0") if re.search("Speed|Duplex", line)]
+    _, _, description = "\n".join(prompt.ask("sh ovs-ofctl -O OpenFlow13 dump-ports-desc s1")).partition(
+        f"(s1-eth{port})"
+    )
+    return ethtool, re.findall(r"speed: (\d+ Mbps) now", description)[0]
+
+
+def test_both_ends_tell_the_rate_that_they_send_at_and_link_set_changes_it(prompt):
+    assert speeds(prompt, "h3", 3) == (["Speed: 100Mb/s", "Duplex: Full"], "100 Mbps")
+    assert prompt.ask("link_set h3 s1 bandwidth=1Gbit") == []
+    wait_until(lambda: speeds(prompt, "h3", 3)[1] == "1000 Mbps", "the switch to read the new speed", 10)
+    assert prompt.ask("link_set s1->h3 bandwidth=10Mbit") == []
+    wait_until(lambda: speeds(prompt, "h3", 3)[1] == "10 Mbps", "the switch to read the new speed", 10)
+    assert speeds(prompt, "h3", 3)[0] == ["Speed: 1000Mb/s", "Duplex: Full"]
+    assert prompt.ask("link_set h3 s1 bandwidth=100Mbit") == []
 
 
 def test_a_script_goes_on_after_a_line_that_fails(prompt, tmp_path):

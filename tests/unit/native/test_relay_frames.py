@@ -42,11 +42,14 @@ def test_what_survives_of_a_gso_packet_is_byte_for_byte_what_was_sent(variant, t
     line.assert_all_accounted_for()
 
 
-def test_each_piece_is_due_when_its_last_segment_has_left():
+@pytest.mark.parametrize("rate", ["rate_bps=12112000", "rate_bps=12304000,overhead_bytes=24"])
+def test_each_piece_is_due_when_its_last_segment_has_left(rate):
     frame = gso_packet(content(20 * 1448))
-    line = Line("rate_bps=12112000,queue_bytes=0,loss=0.3", frame)
+    line = Line(f"{rate},queue_bytes=0,loss=0.3", frame)
     sequence = 10 + 34 + 4
-    for departure in line.departures(10**9):
+    departures = line.departures(10**9)
+    assert len(departures) > 1
+    for departure in departures:
         first = (int.from_bytes(departure.data[sequence : sequence + 4], "big") - 0xFFFFFF00) % 2**32 // 1448
         end = first + len(segmented(departure.data))
         assert departure.due == pytest.approx(end * 1_000_000, abs=2)

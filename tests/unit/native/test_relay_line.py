@@ -1,6 +1,8 @@
 """The line of a relay: its C modules, at times that the tests choose."""
 
 import ctypes
+import itertools
+import random
 import statistics
 
 import pytest
@@ -48,6 +50,15 @@ def test_rate_is_exact_to_the_nanosecond_over_many_small_frames(rate):
     times = due(line, 10**12)
     assert len(times) == 3000 and times == sorted(times)
     assert times[-1] == 3000 * 66 * 8 * SECOND // rate
+
+
+def test_framing_is_charged_for_each_frame_and_takes_no_room_in_the_queue():
+    line = Line("rate_bps=8192000,overhead_bytes=24,queue_bytes=2000", *plain_frames(3))
+    assert not line.arrive(1000, now=0)
+    assert due(line, SECOND) == [1 * MS, 2 * MS, 3 * MS]
+    line.change("overhead_bytes=0,rate_bps=8000000", now=SECOND)
+    assert line.arrive(1000, now=SECOND)
+    assert due(line, 2 * SECOND) == [SECOND + 1 * MS]
 
 
 def test_waking_late_does_not_cost_rate():
@@ -257,6 +268,62 @@ def test_an_opportunity_that_nobody_uses_is_gone(tmp_path):
     assert due(line, 10 * SECOND) == [110 * MS, 111 * MS]
     line.arrive(FULL, now=100 * MS + 3600 * SECOND)  # far ahead: found, not counted through
     assert due(line, 3700 * SECOND) == [100 * MS + 3600 * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("lines", "bound"),
+    [
+        ([1, 1, 1, 2, 2, 2, 3, 3, 3], 4 * FULL),  # the last of a millisecond, and three of the next
+        ([1, 1, 1, 3, 3, 3], 0),  # nothing in the second millisecond
+        ([1, 1, 1, 1, 1, 2], 0),  # the first of the next period does not make three
+        ([1, 1, 1, 1, 1, 2, 2], 3 * FULL),
+        ([1] * 100, 65536),
+    ],
+)
+def test_gso_packets_follow_a_trace_that_is_fast_all_the_time(tmp_path, lines, bound):
+    assert bounds(f"trace={write_trace(tmp_path, *lines)}")[0] == bound
+
+
+def mahimahi(trace, packets):
+    """The rule of mahimahi's LinkQueue (src/frontend/link_queue.cc): when each packet leaves, in ms.
+
+    `packets` are (arrival in ms, bytes). At each opportunity 1514 bytes are sent of what has arrived before it, the
+    rest of a packet first; what then is left of the opportunity is gone. An opportunity in the very millisecond of an
+    arrival has been used up before.
+    """
+    left, waiting, transit = [], list(packets), 0
+    for period in itertools.count():
+        for at in (period * trace[-1] + line for line in trace):
+            opportunity = FULL
+            while opportunity > 0:
+                if transit == 0:
+                    if not waiting or waiting[0][0] >= at:
+                        break
+                    transit = waiting[0][1]
+                sent = min(opportunity, transit)
+                opportunity, transit = opportunity - sent, transit - sent
+                if transit == 0:
+                    waiting.pop(0)
+                    left.append(at)
+            if not waiting:
+                return left
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_trace_delivers_packet_by_packet_as_mahimahi_does(tmp_path, seed):
+    chance = random.Random(seed)
+    trace = sorted(chance.randint(1, 60) for _ in range(chance.choice((3, 30, 300))))
+    # Between two whole milliseconds: mahimahi knows no finer time, and calls an arrival in one of them late for it.
+    arrivals = sorted(chance.randint(0, 400) for _ in range(400))
+    packets = [(at, chance.choice((60, 600, 1514, 1514, 4000))) for at in arrivals]
+    line = Line(f"trace={write_trace(tmp_path, *trace)},queue_bytes=100000000")
+    left = []
+    for number, (at, size) in enumerate(packets):
+        now = at * MS + 500_000 + number
+        left += due(line, now)
+        line.send(plain_frame(size, number), now)
+    left += due(line, NEVER - 1)
+    assert left == [at * MS for at in mahimahi(trace, [(at + 0.5, size) for at, size in packets])]
 
 
 def test_a_trace_ends_a_rate_and_the_other_way_round(tmp_path):

@@ -91,6 +91,8 @@ def test_segments_carry_their_headers():
 
     assert train.wire_bytes(1460) == 1514
     assert train.wire_bytes(1461) == 1461 + 2 * HEADERS_BYTES
+    framed = train_for(LinkSpec(bandwidth_bps=10_000_000_000, framing="ethernet"), 10_000_000_000, 65_536)
+    assert framed.wire_bytes(1461) == 1461 + 2 * (HEADERS_BYTES + 24)
 
 
 def test_an_emulator_that_cannot_tell_lateness_is_judged_by_how_late_probes_came():

@@ -14,7 +14,7 @@ from scenarios.command.runner import requested_plan
 from scenarios.mptcp_load import MptcpLoad
 from topologies.links import observing
 from topologies.links.changes import DIRECTIONS, ChangeableLink
-from topologies.links.events import LinkEvent, check, schedule
+from topologies.links.events import LinkEvent, check, normalised, parse_events, schedule
 from topologies.links.spec import LinkSpec
 from topologies.links.timer import Timer
 from topologies.multipath_pair import MultipathPair
@@ -78,6 +78,65 @@ def test_an_event_is_read_and_written_alike(text, event):
 def test_what_makes_no_sense_is_refused_by_name(text, message):
     with pytest.raises(UsageError, match=message):
         LinkEvent.parse(text)
+
+
+TABLE = "time,bw,delay,loss\n0s,80,22ms,0%\n15s,60Mbit,,0.5%\n30s,end\n"
+
+
+def table(folder, text=TABLE):
+    path = folder / "table.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_table_stands_for_an_event_for_each_row(tmp_path):
+    text = f"5s h1->s1 table={table(tmp_path)} repeat=2"
+    assert list(map(str, parse_events([text, "1s h1-s1 down"]))) == [
+        "5s h1->s1 bw=80Mbit delay=22ms loss=0%",
+        "20s h1->s1 bw=60Mbit loss=0.5%",
+        "35s h1->s1 bw=80Mbit delay=22ms loss=0%",
+        "50s h1->s1 bw=60Mbit loss=0.5%",
+        "1s h1-s1 down",
+    ]
+    assert parse_events([normalised(text)]) == parse_events([text])
+    once = normalised(f"5s h1-s1 table={table(tmp_path)}")
+    assert once == f"5s h1-s1 table={tmp_path}/table.csv repeat=1" and len(parse_events([once])) == 2
+
+
+def test_the_path_of_a_table_is_stored_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(table(tmp_path).parent)
+    assert plan_with("0s h1-s1 table=table.csv").events == (f"0s h1-s1 table={tmp_path}/table.csv repeat=1",)
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("", "", "does not begin with the names"),
+        ("time\n0s\n", "", "does not begin with the names"),
+        ("time,loss\n", "", "times must begin with 0s"),
+        ("time,loss\n1s,0%\n", "", "times must begin with 0s and increase"),
+        ("time,loss\n0s,0%\n0s,1%\n", "", "times must begin with 0s and increase"),
+        ("time,loss\n0s,0%\n2s,1%\n1s,end\n", "", "times must begin with 0s and increase"),
+        ("time,loss\n0s,100%\n5s,100%\n", "", "never lets a packet pass"),
+        ("time,loss,delay\n0s,100%,5ms\n5s,,6ms\n", "", "never lets a packet pass"),
+        ("time,bandwidth\n0s,0Mbit\n", "", r"row 2: bandwidth: '0Mbit' must be more than zero"),
+        ("time,loss\n0s,0%,5ms\n", "", "row 2: 3 fields for 2 columns"),
+        ("time,dealy\n0s,5ms\n", "", r"row 2: link: 'dealy' is unknown\n  did you mean 'delay'"),
+        ("time,mtu\n0s,1400\n", "", "row 2: mtu: it cannot change"),
+        ("time,loss\n0s,0%\n", "repeat=2", r"does not say how long it lasts\n  end it with a line as 30s,end"),
+        (TABLE, "repeat=0", "repeat: 0 is not 1 or more"),
+        (TABLE, "repeat=1001", "1001 x 2 changes are more than 2000"),
+        (TABLE, "queue=5p", "queue beside a table"),
+    ],
+)
+def test_a_table_that_makes_no_sense_is_refused(tmp_path, text, more, message):
+    with pytest.raises(UsageError, match=message):
+        parse_events([f"0s h1-s1 table={table(tmp_path, text)} {more}"])
+
+
+def test_a_table_that_is_missing_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="table: cannot read"):
+        normalised(f"0s h1-s1 table={tmp_path}/none.csv")
 
 
 @pytest.mark.parametrize("at_s", [-1.0, float("nan"), float("inf")])

@@ -13,6 +13,7 @@ from topologies.mininet.scripts.tc_options import check_rest, link_spec, take_sh
 
 EVERYTHING = {
     "bw": "50Mbit",
+    "framing": "ethernet",
     "delay": "15ms",
     "jitter": "2ms",
     "distribution": "uniform",
@@ -33,14 +34,27 @@ def test_a_queue_is_packets_bytes_or_time(queue, size):
     assert LinkSpec.parse(bandwidth="50Mbit", queue=queue).queue_bytes == size
 
 
+def test_ethernet_s_framing_is_charged_as_metal_does():
+    plain, framed = (LinkSpec(bandwidth_bps=100_000_000, queue="20ms", framing=kind) for kind in ("none", "ethernet"))
+    assert round(plain.payload_bps / 1e6, 2) == 95.64 and round(framed.payload_bps / 1e6, 2) == 94.15
+    assert framed.serialisation_s(1514) == 1538 * 8 / 100e6
+    assert framed.serialisation_s(1514) * framed.queue_bytes / 1514 == pytest.approx(0.02)
+
+
 def test_everything_is_described_in_the_order_of_the_fields():
     assert str(LinkSpec()) == "unlimited, 0, queue 1000p"
     assert str(LinkSpec.parse(**EVERYTHING)) == (
-        "50Mbit, 15ms, jitter 2ms (uniform, with reordering), 0.1% loss, burst loss 1%:25%:100%:0%, 0.3% corrupted, "
-        "0.2% duplicated, queue 1bdp, codel with ECN"
+        "50Mbit, ethernet framing, 15ms, jitter 2ms (uniform, with reordering), 0.1% loss, "
+        "burst loss 1%:25%:100%:0%, 0.3% corrupted, 0.2% duplicated, queue 1bdp, codel with ECN"
     )
     dual = LinkSpec.parse(discipline="dualpi2", target="20ms", coupling="4", l4s="any_ect")
     assert str(dual) == "unlimited, 0, queue 1000p, dualpi2, target 20ms, coupling 4, l4s any_ect"
+
+
+def test_a_trace_takes_no_framing(tmp_path):
+    (tmp_path / "trace").write_text("1\n")
+    with pytest.raises(UsageError, match=r"^framing: a trace counts packets"):
+        LinkSpec(trace=tmp_path / "trace", framing="ethernet")
 
 
 def test_the_relay_understands_all_settings():
@@ -91,6 +105,7 @@ def test_what_makes_no_sense_is_refused_by_name(field, arguments):
         ("mtu", {"mtu_bytes": 10_000}),
         ("burst_loss", {"burst_loss": (2.0, 0.1)}),
         ("ecn", {"ecn": True}),
+        ("framing", {"framing": "atm"}),
         ("target", {"target_s": 0.01, "discipline": "codel"}),
         ("l4s", {"l4s": "ect0", "discipline": "dualpi2"}),
     ],

@@ -19,6 +19,7 @@ def setup(spec: LinkSpec) -> list[str]:
     [
         (LinkSpec(bandwidth_bps=10_000_000_000), "bfifo limit 1514000"),
         (LinkSpec(bandwidth_bps=10_000_000_000), "burst 1250000"),
+        (LinkSpec(bandwidth_bps=10_000_000_000, framing="ethernet"), "quantum 60000 overhead 24"),
         (LinkSpec(discipline="codel", queue="300p"), "codel limit 300 target 5ms interval 100ms noecn"),
         (LinkSpec(discipline="pie", queue="300p", ecn=True), "pie limit 300 target 15000us tupdate 15000us ecn"),
         (LinkSpec(discipline="pie", target_s=0.02, tupdate_s=0.03), "target 20000us tupdate 30000us noecn"),
@@ -47,6 +48,7 @@ def test_netem_has_room_for_all_that_is_in_propagation_in_the_smallest_packets()
         (LinkSpec(discipline="codel"), "codel", 0),
         (LinkSpec(loss=0.1), "bfifo", 0),
         (LinkSpec(corruption=0.1), "bfifo", 0),
+        (LinkSpec(bandwidth_bps=100_000_000, framing="ethernet"), "bfifo", 0),
     ],
 )
 def test_gso_packets_enter_where_nothing_must_hit_each_segment(spec, kind, bound):
