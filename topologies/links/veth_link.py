@@ -11,7 +11,7 @@ from flightpath.commands import run
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from topologies.links.changes import Direction
-from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink, LinkEnd, veth_pair
+from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink, LinkEnd, delete_interfaces, veth_pair
 from topologies.links.fields import Effect
 from topologies.links.spec import COUNTERS, LinkSpec
 from topologies.sandbox import kernel_settings
@@ -32,7 +32,7 @@ class VethLink(EmulatedLink):
         for spec in (self.a_to_b, self.b_to_a):
             if spec.effect > Effect.NONE:
                 raise UsageError(f"a bare veth pair cannot emulate: {spec}", "choose another emulator: relay, or netem")
-        self._remove_command = [*kernel_settings.entry(a.node), "ip", "link", "delete", "dev", a.name]
+        self._ends: tuple[LinkEnd, ...] = (a, b)
         self._plan = veth_pair(a, b, self.a_to_b.mtu_bytes)
 
     @classmethod
@@ -65,7 +65,20 @@ class VethLink(EmulatedLink):
 
     @override
     def remove(self) -> None:
-        subprocess.run(self._remove_command, capture_output=True, check=False)  # one end takes the other with it
+        if self._ends:  # one takes the other with it
+            command = [*kernel_settings.entry(self._ends[0].node), "ip", "link", "delete", "dev", self._ends[0].name]
+            subprocess.run(command, capture_output=True, check=False)
+            self._ends = ()
+
+    @classmethod
+    @override
+    def remove_all(cls, links: Sequence[Self]) -> None:
+        here = {link: end.name for link in links for end in link._ends if end.namespace_pid is None}
+        delete_interfaces(here.values())
+        for link in links:
+            if link in here:
+                link._ends = ()
+            link.remove()
 
     def _read(self, interface: Intf) -> tuple[int, ...]:
         """Returns one end's received bytes, received packets, and packets that the kernel could not send."""

@@ -17,7 +17,7 @@ from flightpath.errors import FlightpathError
 from flightpath.overrides import override
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.nodes import Namespaces
-from topologies.links.emulated_link import EmulatedLink, complete
+from topologies.links.emulated_link import EmulatedLink, by_kind, complete
 from topologies.links.emulators import makes_emulated_links
 from topologies.sandbox import sandbox
 from topologies.testbed.controller import FlightpathController
@@ -127,9 +127,13 @@ class EmulatedNetwork(Mininet):
             if self._namespaces is not None:
                 stack.callback(self._namespaces.stop)
                 self._namespaces = None
-            for link in self.links:
-                if isinstance(link, EmulatedLink):
-                    link.terminate_async()
+            if all(isinstance(it, EmulatedSwitch) and it.datapath == "user" for it in self.switches):
+                self.openvswitch.stop()  # no bridge and no device outlives it, and to delete them one by one takes long
+            links = [link for link in self.links if isinstance(link, EmulatedLink)]
+            for link in links:
+                link.terminate_async()
+            for kind, of_kind in by_kind(links):
+                kind.remove_all(of_kind)
             super().stop()
 
 
