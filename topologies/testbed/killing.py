@@ -1,4 +1,4 @@
-"""Ending a daemon with thousands of open sockets and devices."""
+"""Ending a daemon with thousands of open sockets."""
 
 import os
 import subprocess
@@ -10,18 +10,15 @@ from typing import Any
 
 from flightpath import libc
 
-_SLOW_TO_CLOSE = ("socket:", "/dev/net/tun")
-"""Beginnings of the names of descriptors for whose end the kernel waits until no processor can be using them (RCU)."""
-
 _THREADS = 64
 
 
 def kill_closing_at_once(process: subprocess.Popen[Any]) -> None:
     """Kills a child process and waits for its end.
 
-    A process that ends closes one descriptor after the other, and the kernel waits some milliseconds for each packet
-    socket and TAP device: half a minute for a network with a thousand hosts. So this process gets copies of them
-    first, and closes these in many threads, which wait together.
+    A process that ends closes one descriptor after the other, and for each packet socket the kernel waits some
+    milliseconds, until no processor can be using it (RCU): half a minute for a network with a thousand hosts. So this
+    process gets copies of them first, and closes these in many threads, which wait together.
     """
     copies: list[int] = []
     with suppress(OSError):
@@ -38,5 +35,5 @@ def _copies(pid: int) -> Iterator[int]:
         stack.callback(os.close, handle)
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # it is closed by now
-                if os.readlink(entry).startswith(_SLOW_TO_CLOSE):
+                if os.readlink(entry).startswith("socket:"):
                     yield libc.duplicate(handle, int(entry.name))

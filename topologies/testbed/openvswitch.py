@@ -6,6 +6,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +20,9 @@ from flightpath.waiting import wait_until
 from topologies.hosts.nodes import LazyShellNode
 from topologies.testbed.killing import kill_closing_at_once
 from topologies.testbed.ovsdb import Database, Operation
+
+DATAPATH_INTERFACE = "ovs-netdev"
+"""Interface that Open vSwitch makes for its user datapath, besides one for each bridge."""
 
 DATAPATHS = ("auto", "kernel", "user")
 _TOO_LONG = "Message too long"
@@ -39,6 +43,9 @@ class PrivateOpenVSwitch:
     and GSO packets enabled (`userspace-tso-enable`), because otherwise TCP stalls on links that leave the checksum to
     the network card.
     """
+
+    is_own = True
+    """Whether it belongs to one network, with which it ends."""
 
     def __init__(self) -> None:
         self._folder = _folder()
@@ -147,6 +154,17 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
         return "" if args == ("ifconfig", "lo", "up") else super().cmd(*args, **kwargs)
 
     @override
+    def connected(self) -> bool:
+        """Returns whether the switch has a connection to a controller, or needs none."""
+        with Database(_database_socket()) as database:
+            own = {"where": [["name", "==", self.name]], "columns": ["controller"]}
+            rows = database.transact({"op": "select", "table": "Bridge", **own})[0]["rows"]
+            controllers = database.select("Controller", "_uuid", "is_connected")
+        references = [reference for row in rows for reference in _members(row["controller"])]
+        is_connected = any(it["is_connected"] for it in controllers if it["_uuid"] in references)
+        return is_connected or self.failMode == "standalone"
+
+    @override
     def start(self, controllers: Sequence[Controller]) -> None:
         """Makes the bridge, unless Mininet makes all bridges of a network with `batchStartup`."""
         self.controlled_by, self._is_starting = controllers, True
@@ -241,7 +259,7 @@ def _apply(database: Database, operations: Sequence[Operation], limit_s: float) 
     def is_done() -> bool:
         return database.select("Open_vSwitch", "cur_cfg")[0]["cur_cfg"] >= wanted["next_cfg"]
 
-    wait_until(is_done, "Open vSwitch to change its bridges", limit_s, poll_s=0.001)
+    wait_until(is_done, "Open vSwitch to change its bridges", limit_s, poll_s=0.002)
 
 
 def _deletion(database: Database, names: Container[str]) -> list[Operation]:
@@ -253,6 +271,11 @@ def _deletion(database: Database, names: Container[str]) -> list[Operation]:
 def _change_bridges(mutator: str, uuids: Sequence[Sequence[str]]) -> Operation:
     mutations = [["bridges", mutator, ["set", uuids]]]
     return {"op": "mutate", "table": "Open_vSwitch", "where": [], "mutations": mutations}
+
+
+def _members(value: Sequence[Any]) -> Sequence[Any]:
+    """Returns the members of a set, which the protocol writes as the member itself if there is one."""
+    return value[1] if value[0] == "set" else [value]
 
 
 def _insert(table: str, name: str, row: Mapping[str, Any]) -> Operation:
@@ -279,8 +302,9 @@ def choose_datapath(requested: str = "auto") -> str:
     return "user"
 
 
+@cache
 def has_kernel_datapath() -> bool:
-    """Returns whether this kernel has Open vSwitch's datapath; tries to make one."""
+    """Returns whether this kernel has Open vSwitch's datapath; tries to make one, once."""
     try:
         for action in ("add-dp", "del-dp"):
             run(["ovs-dpctl", action, "fp-probe"], timeout_s=10)
