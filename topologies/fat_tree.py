@@ -19,7 +19,7 @@ class FatTree(Topo):
 
         core1     core2     core3     core4          with `pods=4`: each switch has 4 ports
          agg1 agg2   agg3 agg4   agg5 agg6 …         each core switch has a link to each pod
-           ╳           ╳           ╳                 edge and aggregation switches of a pod are all linked
+          │ X │       │ X │       │ X │             edge and aggregation switches of a pod are all linked
         edge1 edge2 edge3 edge4 edge5 edge6 …
         h1 h2 h3 h4 h5 h6 h7 h8 …                    10.0.0.1, 10.0.0.2, …   fd00::1, fd00::2, …
 

@@ -65,7 +65,9 @@ def _merged(numbers: Iterable[int], bits: int, text_of: Callable[[int], str]) ->
     """Merges numbers that differ only in their lowest bits, which take all values, into blocks; in order."""
     blocks = sorted(_pairs(set(numbers), bits))
     every = (1 << bits) - 1
-    return tuple(text_of(first) if size == 1 else (text_of(first), text_of(every ^ (size - 1))) for first, size in blocks)
+    return tuple(
+        text_of(first) if size == 1 else (text_of(first), text_of(every ^ (size - 1))) for first, size in blocks
+    )
 
 
 def _pairs(firsts: set[int], bits: int) -> Iterator[tuple[int, int]]:

@@ -152,7 +152,9 @@ def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
     """
     own = {it: it.port for it in network.interfaces if it.switch == switch.name}
     remote = _remote_groups(network, switch)
-    return own | {it: port for port, groups in remote.items() for group in groups for it in network.groups.members[group]}
+    return own | {
+        it: port for port, groups in remote.items() for group in groups for it in network.groups.members[group]
+    }
 
 
 def cookie_of(rules: tuple[Rule, ...]) -> int:

@@ -111,7 +111,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.bench.fat_tree", description=__doc__)
     parser.add_argument("pods", type=int, help="16 has 1024 hosts, 320 switches and 3072 links")
     parser.add_argument("--policy", help="steer by this policy (without: shortest paths only)")
-    parser.add_argument("--sample", type=int, default=10, metavar="N", help="hosts of which all pairs exchange a packet")
+    parser.add_argument(
+        "--sample", type=int, default=10, metavar="N", help="hosts of which all pairs exchange a packet"
+    )
     parser.add_argument("--packets", type=int, default=0, metavar="N", help="exchanges between the first and last host")
     options = parser.parse_args()
     sys.exit(sandbox.run_inside(lambda: main(options.pods, options.policy, options.sample, options.packets)))

@@ -1,74 +1,70 @@
 """How the processor time of a network grows with hosts, links and packets, beside stock Mininet and in virtual time.
 
 Ours are fat trees with all their rules, each in a process of its own (`tests.bench.fat_tree`). Stock Mininet makes the
-same nodes and links; it has no controller and no rules, because its own floods, which a network with loops does not
-bear. In virtual time all of a network, its kernel included, is one process.
+same nodes and links. It has no controller and no rules, because a switch that floods does not bear loops. In virtual
+time the whole network, with its kernel, is outside of the sandbox's clock: only its processor time is known.
 """
 
 import json
-import resource
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from flightpath.project import PROJECT
 from tests.bench.figures import Figure
+from tests.bench.processes import busy_s
 
 SECTION = "growth"
 HOSTS = {4: 16, 8: 128, 12: 432, 16: 1024}
-"""Hosts of a fat tree by its number of pods."""
+"""Hosts of a fat tree, by its number of pods."""
 
-_STOCK, _VIRTUAL = (4, 8), (4, 8, 16)
-_PACKETS, _SAMPLE = 500, 100
-_IN_UML = ("-m", "execution.virtual", "--seed", "1", "--memory", "6G", "--")
+_STOCK, _VIRTUAL, _ONCE = (4, 8), (4, 8, 12, 16), (12, 16)
+_SAMPLE, _PACKETS = 100, 500
+_MEMORY_MIB = 8192
+_IN_UML = (sys.executable, "-m", "execution.virtual", "--seed", "1", "--memory", str(_MEMORY_MIB), "--")
+
+STOCK, VIRTUAL = "stock Mininet, up and down: processor time", "virtual, up and down: processor time"
+UP, DOWN, PACKET, VIRTUAL_PACKET = "up", "down", "a packet: processor time", "virtual, a packet: processor time"
+UP_CPU, DOWN_CPU, MEMORY = "up: processor time", "down: processor time", "memory"
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
     for pods, hosts in HOSTS.items():
         samples: dict[str, list[float]] = defaultdict(list)
-        for number in range(1, (rounds if hosts < 200 else 1) + 1):
+        for number in range(1, (1 if pods in _ONCE else rounds) + 1):
             yield f"round {number}: {hosts} hosts"
             if pods in _STOCK:
-                samples["stock Mininet, up and down: processor time"].append(_cpu_of("tests.bench.stock_tree", pods)[1])
+                samples[STOCK].append(_run(["-m", "tests.bench.stock_tree", str(pods)])[1])
             for name, policy in (("", ()), (", steered", ("--policy", "disjoint"))):
-                words = (*policy, "--sample", str(_SAMPLE), "--packets", str(_PACKETS))
-                found, _ = _cpu_of("tests.bench.fat_tree", pods, *words)
-                samples[f"up{name}"].append(found["up_s"])
-                samples[f"up{name}: processor time"].append(found["up_cpu_s"])
-                samples[f"down{name}"].append(found["down_s"])
-                samples[f"memory of a host{name}"].append(found["kb_per_host"] / 1000)
-                if not policy:
-                    samples["a packet: processor time"].append(found["packet_cpu_us"])
+                found, _ = _run(_tree(pods, _PACKETS, "--sample", str(_SAMPLE), *policy))
+                samples[UP + name].append(found["up_s"])
+                samples[UP_CPU + name].append(found["up_cpu_s"])
+                samples[DOWN + name].append(found["down_s"])
+                samples[DOWN_CPU + name].append(found["down_cpu_s"])
+                samples[MEMORY + name].append(found["kb_per_host"] / 1000)
+                samples[PACKET + name].append(found["packet_cpu_us"])
             if pods in _VIRTUAL:
-                small, large = (_cpu_of("tests.bench.fat_tree", pods, "--packets", str(n), before=_IN_UML)[1] for n in _FEW)
-                samples["virtual time, up and down: processor time"].append(small)
-                packets = 2 * (_FEW[1] - _FEW[0])
-                samples["virtual time, a packet: processor time"].append((large - small) / packets * 1e6)
-        yield [Figure(SECTION, f"{hosts} hosts, {name}", values, *_demand(hosts, name)) for name, values in samples.items()]
+                few, many = (_run(_tree(pods, count), _IN_UML)[1] for count in (1, _PACKETS + 1))
+                samples[VIRTUAL].append(few)
+                samples[VIRTUAL_PACKET].append((many - few) / (2 * _PACKETS) * 1e6)
+        yield [_figure(hosts, name, values) for name, values in samples.items()]
 
 
-_FEW = (1, 501)
+def _tree(pods: int, packets: int, *words: str) -> list[str]:
+    return ["-m", "tests.bench.fat_tree", str(pods), "--packets", str(packets), *words]
 
 
-def _demand(hosts: int, name: str) -> tuple[Any, ...]:
-    """Unit, at least, at most."""
-    if "packet" in name:
-        return ("us",)
-    if "memory" in name:
-        return ("MB",)
-    return ("s", None, 60.0) if hosts == 1024 and "processor" not in name else ("s",)
+def _figure(hosts: int, name: str, values: Sequence[float]) -> Figure:
+    unit = "MB a host" if name.startswith(MEMORY) else "us" if "packet" in name else "s"
+    is_demanded = hosts == max(HOSTS.values()) and name.partition(",")[0] in (UP, DOWN)
+    return Figure(SECTION, f"{hosts} hosts: {name}", values, unit, at_most=60 if is_demanded else None)
 
 
-def _cpu_of(module: str, pods: int, *words: str, before: Sequence[str] = ()) -> tuple[dict[str, float], float]:
-    """What a program reports, and its processor time in seconds, with that of all that it started."""
-    began = _children_s()
-    command = [sys.executable, *before, *([sys.executable] if before else []), "-m", module, str(pods), *words]
-    output = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-    return json.loads(output.splitlines()[-1]), _children_s() - began
-
-
-def _children_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def _run(words: Sequence[str], before: Sequence[str] = ()) -> tuple[dict[str, float], float]:
+    """What a Python program reports, and the processor time (s) of the machine meanwhile."""
+    began_s = busy_s()
+    command = [*before, sys.executable, *words]
+    output = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    [report] = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
+    return report, busy_s() - began_s

@@ -55,9 +55,9 @@ def veth_pair(a: LinkEnd, b: LinkEnd, mtu_bytes: int) -> str:
 
 
 def delete_interfaces(names: Iterable[str]) -> None:
-    """Deletes interfaces in this process's namespace, as far as they exist, at once: one by one takes many times longer.
+    """Deletes interfaces in this process's namespace, as far as they exist, all at once.
 
-    After each single deletion the kernel waits until no processor can be using the interface.
+    One by one would take many times longer: after each deletion the kernel waits until no processor can be using it.
     """
     lines = [f"link set dev {name} group {_DELETION_GROUP}\n" for name in names]
     if lines:

@@ -16,6 +16,9 @@ from topologies.links.fields import Effect
 from topologies.links.spec import COUNTERS, LinkSpec
 from topologies.sandbox import kernel_settings
 
+_LINKS_AT_ONCE = 512
+"""Number of links that one program makes: each program has its own timeout, so the limit is for progress."""
+
 
 class VethLink(EmulatedLink):
     """A Mininet link over a bare veth pair. It refuses specifications that shape packets, and all changes."""
@@ -38,7 +41,8 @@ class VethLink(EmulatedLink):
     @classmethod
     @override
     def make_all(cls, links: Sequence[Self]) -> None:
-        run(["ip", "-batch", "-"], stdin="\n".join(link._plan for link in links))
+        for first in range(0, len(links), _LINKS_AT_ONCE):
+            run(["ip", "-batch", "-"], stdin="\n".join(link._plan for link in links[first : first + _LINKS_AT_ONCE]))
 
     @override
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:

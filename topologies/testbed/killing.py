@@ -35,5 +35,5 @@ def _copies(pid: int) -> Iterator[int]:
         stack.callback(os.close, handle)
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # it is closed by now
-                if os.readlink(entry).startswith("socket:"):
+                if str(entry.readlink()).startswith("socket:"):
                     yield libc.duplicate(handle, int(entry.name))

@@ -32,7 +32,7 @@ _ANSWER_BYTES = 4096
 _BRIDGES_AT_ONCE = 32
 """Number of bridges in a transaction: each transaction has its own timeout, so the limit is for progress."""
 
-_BEFORE_OPTIONS = len("-- set Interface NAME".split())
+_BEFORE_OPTIONS = len(["--", "set", "Interface", "NAME"])
 """Number of words before the options in what Mininet's hook `intfOpts` returns."""
 
 

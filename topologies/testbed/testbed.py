@@ -176,9 +176,7 @@ class Testbed:
         with contextlib.suppress(OSError):
             self.net.stop()
 
-    def _calibrate_path(
-        self, description: Network, a: MultihomedHost, b: MultihomedHost, port: int
-    ) -> PathCalibration:
+    def _calibrate_path(self, description: Network, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
         rtts: list[float] = []
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from controllers.network.address_blocks import AddressBlocks
 from controllers.network.description import Interface
 from controllers.openflow.rules import forwarding_rules
-from tests.support.memory_channel import equal
 from tests.support.fat_trees import fat_tree
+from tests.support.memory_channel import equal
 
 NEAR = st.sets(st.integers(1, 70), min_size=1, max_size=40)
 
