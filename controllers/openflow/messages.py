@@ -109,7 +109,8 @@ class OpenFlowChannel(Channel):
 
     def _send_flow_mods(self, bodies: Sequence[bytes]) -> list[int]:
         """Sends messages as one piece; returns their transaction ids."""
-        xids, parts = [], []
+        xids: list[int] = []
+        parts: list[bytes] = []
         for body in bodies:
             self.datapath.xid = self.datapath.xid + 1 & _ofp.MAX_XID
             xids.append(self.datapath.xid)
