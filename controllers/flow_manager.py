@@ -86,5 +86,4 @@ class FlowManager:
     def _renew_lease(self, connection: SwitchConnection) -> None:
         has_hosts = any(it.switch == connection.switch.name for it in self.switches.network.interfaces)
         if self.holds_syns and has_hosts:
-            for rule in hold_rules():
-                connection.channel.add_rule(rule, RuleKind.HOLD.cookie)
+            connection.channel.add_rules(hold_rules(), RuleKind.HOLD.cookie)

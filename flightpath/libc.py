@@ -5,6 +5,7 @@ import os
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
+_PIDFD_GETFD = 438
 
 
 def call(function: str, *arguments: object, what: str = "") -> int:
@@ -18,6 +19,15 @@ def call(function: str, *arguments: object, what: str = "") -> int:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what or function)
     return result
+
+
+def duplicate(process: int, descriptor: int) -> int:
+    """Returns a copy of a descriptor of another process, which is given by a descriptor itself (pidfd_getfd(2)).
+
+    Raises:
+        OSError: the process has ended or closed it, or this one may not.
+    """
+    return call("syscall", _PIDFD_GETFD, process, descriptor, 0)
 
 
 def request_signal_at_parents_end(number: int) -> None:

@@ -23,13 +23,14 @@ def wait_until(
     *,
     check: Callable[[], None] = lambda: None,
     poll_s: float = 0.01,
+    progress: Callable[[], object] = lambda: None,
 ) -> None:
     """Waits until `condition()` is true.
 
     Args:
         condition: called repeatedly; the pause between two calls grows from `poll_s` to ten times that.
         what: completes the error message "… waiting for", for example "nginx to answer".
-        limit_s: timeout, multiplied by `timeout_scale()`.
+        limit_s: timeout, multiplied by `timeout_scale()`; it begins anew whenever `progress()` returns something else.
         check: called before each pause; raises if waiting has become pointless (the process has ended).
 
     Raises:
@@ -37,9 +38,11 @@ def wait_until(
     """
     limit_s *= timeout_scale()
     deadline = time.monotonic() + limit_s
-    pause = poll_s
+    pause, reached = poll_s, progress()
     while not condition():
         check()
+        if (now := progress()) != reached:
+            reached, deadline = now, time.monotonic() + limit_s
         if time.monotonic() > deadline:
             raise MeasurementFailed(f"gave up after {limit_s:g} s of waiting for {what}")
         time.sleep(pause)

@@ -40,8 +40,8 @@ class RuleManager:
         """Sends a switch its rules, and deletes all others."""
         connection.rules = self.rules_of(connection.switch)
         connection.cookie = self.cookie_of(connection.rules)
-        for rule in connection.rules:
-            connection.unconfirmed[connection.channel.add_rule(rule, connection.cookie)] = rule
+        xids = connection.channel.add_rules(connection.rules, connection.cookie)
+        connection.unconfirmed |= zip(xids, connection.rules, strict=True)
         connection.channel.delete_all_but(connection.cookie, self.sibling_bit)
 
     def request_confirmation(self, connection: SwitchConnection) -> None:
@@ -74,7 +74,7 @@ class RuleManager:
         destination, source = frame[:6].hex(":"), frame[6:12].hex(":")
         rule = connection.miss_limiter.report(destination, packet.now_s)
         if rule is not None:
-            connection.channel.add_rule(replace(rule, table=self.miss_table), connection.cookie)
+            connection.channel.add_rules([replace(rule, table=self.miss_table)], connection.cookie)
             count = connection.miss_limiter.count
             warn(f"switch {connection.switch.name}: no rule for {source} -> {destination} (no. {count}); dropped")
         return True
@@ -84,8 +84,7 @@ class RuleManager:
         for connection in self.switches.by_channel.values():
             before, now = connection.rules, self.rules_of(connection.switch)
             keys = {rule_key(rule) for rule in now}
-            for rule in set(now) - set(before):
-                connection.channel.add_rule(rule, connection.cookie)
+            connection.channel.add_rules(set(now) - set(before), connection.cookie)
             for rule in before:
                 if rule_key(rule) not in keys:
                     connection.channel.delete_rule(rule)

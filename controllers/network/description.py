@@ -9,8 +9,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
+from controllers.network.address_blocks import InterfaceGroups
+from controllers.network.next_hops import NextHops
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
 
@@ -145,18 +148,28 @@ class Network(_Described):
         addresses = ((f"{place}.addresses[{i}]", ip) for place, it in interfaces for i, ip in enumerate(it.addresses))
         _check_unique("IP address", addresses)
         ports = [(place, it.plugged_into) for place, it in interfaces]
-        names = [switch.name for switch in self.switches]
+        names = {switch.name for switch in self.switches}
         for place, port in ports + link_ends:
             if port.switch not in names:
-                hint = did_you_mean(port.switch, names)
+                hint = did_you_mean(port.switch, [switch.name for switch in self.switches])
                 raise DescriptionError(f"{place}.switch: there is no switch {port.switch!r}", hint)
         host_ports = {port: place for place, port in reversed(ports)}  # one place for all that share a port
         used = [*((place, port) for port, place in host_ports.items()), *link_ends]
         _check_unique("use", ((f"{place}.port", port) for place, port in used))
 
-    @property
+    @cached_property
     def interfaces(self) -> tuple[Interface, ...]:
         return tuple(interface for host in self.hosts for interface in host.interfaces)
+
+    @cached_property
+    def next_hops(self) -> NextHops:
+        """The shortest paths between its switches."""
+        return NextHops(self.links)
+
+    @cached_property
+    def groups(self) -> InterfaceGroups:
+        """Its interfaces, by switch and place in their hosts."""
+        return InterfaceGroups(self.hosts)
 
     def switch_with_dpid(self, dpid: int) -> Switch | None:
         return next((switch for switch in self.switches if switch.dpid == dpid), None)

@@ -120,6 +120,7 @@ class Topology:
         self._states: dict[Edge, LinkState] = {}
         self._at_port: dict[tuple[str, int], Edge] = {}
         self._results: dict[Hashable, Any] = {}
+        self._alive: tuple[Network | None, Network | None] = None, None
         for state in links:
             self._put(state)
 
@@ -170,9 +171,14 @@ class Topology:
         return self._at_port.get((switch, port))
 
     def alive(self, network: Network) -> Network:
-        """Returns a network without its links that are down here."""
-        is_down = {state.edge for state in self._states.values() if not state.up}
-        return replace(network, links=tuple(link for link in network.links if edge_of(link) not in is_down))
+        """Returns a network without its links that are down here; the same object until a link changes."""
+        whole, alive = self._alive
+        if whole is not network or alive is None:
+            is_down = {state.edge for state in self._states.values() if not state.up}
+            links = tuple(link for link in network.links if edge_of(link) not in is_down)
+            alive = replace(network, links=links) if is_down else network
+            self._alive = network, alive
+        return alive
 
     def disjoint_paths(self, source: str, target: str, limit: int) -> tuple[Path, ...]:
         """Returns the largest set of link-disjoint paths (a maximum flow), at most `limit`; the shortest in sum.
@@ -209,6 +215,7 @@ class Topology:
     def _invalidate(self) -> None:
         self.version += 1
         self._results.clear()
+        self._alive = None, None
         vars(self).pop("graph", None)
 
 

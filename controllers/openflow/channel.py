@@ -16,8 +16,8 @@ class Channel(Protocol):
     def dpid(self) -> int:
         """The switch's datapath id."""
 
-    def add_rule(self, rule: Rule, cookie: int) -> int:
-        """Sends a rule; returns the transaction id. It replaces one with the same priority and match without a gap."""
+    def add_rules(self, rules: Iterable[Rule], cookie: int) -> list[int]:
+        """Sends rules; returns their transaction ids. Each replaces one with its priority and match without a gap."""
 
     def delete_rule(self, rule: Rule) -> None:
         """Deletes the rule with this priority and match, if there is one."""

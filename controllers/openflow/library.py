@@ -56,7 +56,8 @@ __all__ = [
 
 _IS_NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK, errno.EOPNOTSUPP)
 _ACCEPT_PAUSE_S = 0.1
-_BACKLOG = 50
+_BACKLOG = 4096
+"""Number of switches that may connect at the same time: one that is refused tries again only after a second."""
 
 spawn = hub.spawn
 

@@ -1,14 +1,15 @@
 """Flow rules as plain data, and the rules of shortest-path forwarding.
 
 The rules know every host, so none of them floods and none needs the controller. A frame to a known MAC address is
-matched by that address alone, and first: Open vSwitch's cache then needs one entry per host, not per connection.
+matched by that address alone, and first: Open vSwitch's cache then needs one entry per host, not per connection. Hosts
+at other switches that lie in the same direction share rules where their addresses form blocks.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from ipaddress import ip_address
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from controllers.network.address_blocks import AddressBlocks, Group
 from controllers.network.description import Interface, Network, Switch
 
 FORWARD_PRIORITY = 40
@@ -131,11 +132,15 @@ def forwarding_rules(
     All switches on the way agree on the path, because each hop is strictly nearer to the interface's switch.
     The controller gets the first `miss_bytes` of a frame without a rule.
     """
-    ports = output_ports(network, switch)
-    rules = [rule for it in network.interfaces if it in ports for rule in _rules_towards(it, ports[it])]
-    drops = [Rule(MULTICAST_PRIORITY, (("eth_dst", group),), None) for group in UNUSED_MULTICAST]
-    miss = Rule(MISS_PRIORITY, (), ToController(miss_bytes))
-    return tuple(replace(rule, table=table) for rule in (*rules, *drops, miss))
+    towards = [(it.port, AddressBlocks.of([it])) for it in network.interfaces if it.switch == switch.name]
+    towards += [(port, network.groups.blocks(groups)) for port, groups in _remote_groups(network, switch).items()]
+    rules = [
+        Rule(priority, match, Output(port), table=table)
+        for port, addresses in towards
+        for priority, match in _matches(addresses)
+    ]
+    drops = [Rule(MULTICAST_PRIORITY, (("eth_dst", group),), None, table=table) for group in UNUSED_MULTICAST]
+    return (*rules, *drops, Rule(MISS_PRIORITY, (), ToController(miss_bytes), table=table))
 
 
 def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
@@ -145,15 +150,11 @@ def output_ports(network: Network, switch: Switch) -> dict[Interface, int]:
     its second interface over the next one, and so on in turn. The paths of a host with several interfaces are then
     disjoint where the network allows it.
     """
-    next_hops = _next_hops(network, switch.name)
-    ports = {}
-    for host in network.hosts:
-        for number, interface in enumerate(host.interfaces):
-            if interface.switch == switch.name:
-                ports[interface] = interface.port
-            elif choices := next_hops.get(interface.switch):
-                ports[interface] = choices[number % len(choices)]
-    return ports
+    own = {it: it.port for it in network.interfaces if it.switch == switch.name}
+    remote = _remote_groups(network, switch)
+    return own | {
+        it: port for port, groups in remote.items() for group in groups for it in network.groups.members[group]
+    }
 
 
 def cookie_of(rules: tuple[Rule, ...]) -> int:
@@ -162,48 +163,23 @@ def cookie_of(rules: tuple[Rule, ...]) -> int:
     return COOKIE_PREFIX | int.from_bytes(digest[:4], "big")
 
 
-def _next_hops(network: Network, switch: str) -> dict[str, list[int]]:
-    """Returns the ports where a shortest path to each other switch begins, lowest first."""
-    adjacent: dict[str, set[str]] = {}
-    neighbours: list[tuple[int, str]] = []
-    for link in network.links:
-        for here, there in ((link.a, link.b), (link.b, link.a)):
-            adjacent.setdefault(here.switch, set()).add(there.switch)
-            if here.switch == switch:
-                neighbours.append((here.port, there.switch))
-    distance = _distances(adjacent, switch)
-    hops: dict[str, list[int]] = {}
-    for port, neighbour in sorted(neighbours):
-        for target, rest in _distances(adjacent, neighbour).items():
-            if rest + 1 == distance[target]:
-                hops.setdefault(target, []).append(port)
-    return hops
+def _remote_groups(network: Network, switch: Switch) -> dict[int, list[Group]]:
+    """Returns the groups of interfaces at other switches by the port that leads to them, lowest first."""
+    by_port: dict[int, list[Group]] = {}
+    for group in network.groups.members:
+        target, number = group
+        if target != switch.name and (choices := network.next_hops.ports(switch.name, target)):
+            by_port.setdefault(choices[number % len(choices)], []).append(group)
+    return dict(sorted(by_port.items()))
 
 
-def _distances(adjacent: Mapping[str, set[str]], start: str) -> dict[str, int]:
-    """Returns the number of links to each reachable switch. Loading networkx for this would slow down the start."""
-    distance: dict[str, int] = {}
-    ring, links = {start}, 0
-    while ring:
-        distance |= dict.fromkeys(ring, links)
-        ring = {there for here in ring for there in adjacent.get(here, ())} - distance.keys()
-        links += 1
-    return distance
-
-
-def _rules_towards(interface: Interface, port: int) -> Iterator[Rule]:
-    yield Rule(FORWARD_PRIORITY, (("eth_dst", interface.mac),), Output(port))
-    for address in interface.addresses:
-        yield Rule(RESOLVE_PRIORITY, _address_request(address), Output(port))
-
-
-def _address_request(address: str) -> Match:
-    """Matches the request for an IP address's MAC address: ARP (RFC 826) or a neighbour solicitation (RFC 4861)."""
-    if ip_address(address).version == 4:
-        return (("eth_type", ETH_ARP), ("arp_op", ARP_REQUEST), ("arp_tpa", address))
-    return (
-        ("eth_type", ETH_IPV6),
-        ("ip_proto", IP_ICMPV6),
-        ("icmpv6_type", NEIGHBOUR_SOLICITATION),
-        ("ipv6_nd_target", address),
-    )
+def _matches(addresses: AddressBlocks) -> Iterator[tuple[int, Match]]:
+    """Yields priority and match of each rule towards these addresses."""
+    for mac in addresses.macs:
+        yield FORWARD_PRIORITY, (("eth_dst", mac),)
+    # Requests for an IP address's MAC address: ARP (RFC 826) and neighbour solicitations (RFC 4861).
+    for ipv4 in addresses.ipv4:
+        yield RESOLVE_PRIORITY, (("eth_type", ETH_ARP), ("arp_op", ARP_REQUEST), ("arp_tpa", ipv4))
+    solicitation = (("eth_type", ETH_IPV6), ("ip_proto", IP_ICMPV6), ("icmpv6_type", NEIGHBOUR_SOLICITATION))
+    for ipv6 in addresses.ipv6:
+        yield RESOLVE_PRIORITY, (*solicitation, ("ipv6_nd_target", ipv6))

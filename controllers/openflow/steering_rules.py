@@ -247,8 +247,7 @@ def group_rules(target: Interface, group: int) -> tuple[Rule, ...]:
 
 
 def _watch_rules(network: Network, switch: Switch, labels: Labels) -> Iterator[Rule]:
-    ends = (end for link in network.links for end in (link.a, link.b))
-    for port in sorted(end.port for end in ends if end.switch == switch.name):
+    for port in network.next_hops.link_ports(switch.name):
         # Probes are accepted only from ports that lead to switches, so no host can pretend that there is a link.
         probe = (("in_port", port), ("eth_type", PROBE_ETHERTYPE))
         yield Rule(PROBE_PRIORITY, probe, ToController(HEADERS_BYTES))

@@ -98,7 +98,7 @@ class Writer:
         for name, rules in by_switch.items():
             connection = self.switches.by_name[name]
             unconfirmed = self._unconfirmed.setdefault(connection, _Unconfirmed())
-            xids = [connection.channel.add_rule(rule.rule, rule.cookie) for rule in rules]
+            xids = [xid for rule in rules for xid in connection.channel.add_rules([rule.rule], rule.cookie)]
             unconfirmed.rules |= dict.fromkeys(xids, write)
             unconfirmed.barriers[connection.channel.send_barrier()] = write, xids
             self.sent += len(rules)

@@ -48,6 +48,5 @@ class FloodGuard:
             self._muted_until[at] = now_s + _MUTE_S
             self.muted += 1
             warn(f"{at} {self.complaint}: ignored for {_MUTE_S} s")
-            for rule in self.mute_rules(at.port, _MUTE_S):
-                packet.connection.channel.add_rule(rule, packet.connection.cookie)
+            packet.connection.channel.add_rules(self.mute_rules(at.port, _MUTE_S), packet.connection.cookie)
         return is_admitted

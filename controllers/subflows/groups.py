@@ -47,7 +47,6 @@ class Groups:
                         for path in paths
                     ]
                     connection.channel.set_group(group, buckets)
-                    for rule in group_rules(target, group):
-                        connection.channel.add_rule(rule, RuleKind.GROUP.cookie)
+                    connection.channel.add_rules(group_rules(target, group), RuleKind.GROUP.cookie)
 
         self.writer.write([[rule for rule in rules if rule.switch in self.switches.by_name]], on_written)

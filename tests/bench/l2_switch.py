@@ -34,7 +34,7 @@ class LearningSwitch(OpenFlowApp):
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
     def on_connect(self, event: events.EventOFPStateChange) -> None:
-        OpenFlowChannel(event.datapath).add_rule(Rule(0, (), ToController(WHOLE_FRAME)), 0)
+        OpenFlowChannel(event.datapath).add_rules([Rule(0, (), ToController(WHOLE_FRAME))], 0)
 
     @set_ev_cls(events.EventOFPPacketIn, MAIN_DISPATCHER)
     def on_frame(self, event: events.EventOFPPacketIn) -> None:
@@ -49,10 +49,10 @@ class LearningSwitch(OpenFlowApp):
 
     def _add_rule(self, channel: OpenFlowChannel, frame: bytes, addresses: Match, out: int) -> None:
         if not self._per_connection:
-            channel.add_rule(Rule(1, addresses, Output(out)), 0)
+            channel.add_rules([Rule(1, addresses, Output(out))], 0)
         elif (segment := parse_segment(frame)) is not None:
             match = (*addresses, *flow_match(segment.flow))
-            channel.add_rule(Rule(1, match, Output(out), idle_timeout_s=_IDLE_S), 0)
+            channel.add_rules([Rule(1, match, Output(out), idle_timeout_s=_IDLE_S)], 0)
 
 
 if __name__ == "__main__":

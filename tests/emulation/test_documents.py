@@ -52,8 +52,10 @@ def test_marked_commands_run_in_their_order(document, tmp_path):
 @pytest.mark.timeout(300)
 def test_the_scripts_of_the_document_on_python_run(tmp_path):
     measured, loaded, network, inner_parts = python_in("docs/python.md")
+    (large,) = python_in("docs/large-networks.md")
     if has_uml_kernel():
         assert printed(measured, tmp_path).startswith("faithful\n")
+        assert "16 hosts, 48 links" in (text := printed(large, tmp_path)) and " 0% packet loss" in text
         assert "multipath_unequal" in (text := printed(loaded, tmp_path)) and "share_of_sum.png" in text
     assert "3 received" in (text := printed(network, tmp_path)) and "<!DOCTYPE HTML>" in text
     assert "3 received" in (text := printed(inner_parts, tmp_path)) and "'rate_bps': 10000000" in text

@@ -1,6 +1,8 @@
 """A channel to a switch in memory, which applies the rules that it is sent as Open vSwitch does."""
 
 from collections import deque
+from collections.abc import Iterable
+from ipaddress import ip_address
 
 from controllers.openflow.rules import Action, Output, Rule, SetDestination, StoredRule, ToController, rule_key
 
@@ -17,7 +19,10 @@ class MemoryChannel:
         self.groups: dict[int, list] = {}
         self.frames: list[tuple[int, bytes, tuple[Action, ...]]] = []
 
-    def add_rule(self, rule: Rule, cookie: int) -> int:
+    def add_rules(self, rules: Iterable[Rule], cookie: int) -> list[int]:
+        return [self._add_rule(rule, cookie) for rule in rules]
+
+    def _add_rule(self, rule: Rule, cookie: int) -> int:
         self.rules[rule_key(rule)] = StoredRule(rule, cookie, 0)
         return self._send("add_rule")
 
@@ -84,5 +89,9 @@ def fits(rule: Rule, frame: dict) -> bool:
 def equal(field: str, value, wanted) -> bool:
     if not isinstance(wanted, tuple):
         return value == wanted
-    number = (lambda mac: int(mac.replace(":", ""), 16)) if field.startswith("eth_") else int
+    number = (lambda mac: int(mac.replace(":", ""), 16)) if field.startswith("eth_") else _number
     return number(value) & number(wanted[1]) == number(wanted[0]) & number(wanted[1])
+
+
+def _number(value: int | str) -> int:
+    return int(ip_address(value)) if isinstance(value, str) else value

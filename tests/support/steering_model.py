@@ -30,12 +30,12 @@ class Switches:
         self.channels = {switch.name: MemoryChannel(switch.dpid) for switch in network.switches}
         for switch in network.switches:
             for rule in (*base_rules(network, network, switch, labels, interfaces), *hold_rules()):
-                self.channels[switch.name].add_rule(rule, COOKIE_PREFIX)
+                self.channels[switch.name].add_rules([rule], COOKIE_PREFIX)
 
     def write(self, stages, done) -> None:
         for stage in stages:
             for it in stage:
-                self.channels[it.switch].add_rule(it.rule, it.cookie)
+                self.channels[it.switch].add_rules([it.rule], it.cookie)
         self.confirm(done)
 
     def delete(self, it: SwitchRule) -> None:

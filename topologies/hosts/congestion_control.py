@@ -18,7 +18,6 @@ from flightpath import libc
 from flightpath.errors import FlightpathError
 from topologies.hosts.multihomed import MultihomedHost
 
-_PIDFD_GETFD = 438
 _BEFORE_ALGORITHM = {"ts", "sack", "ecn", "ecnseen", "fastopen"}
 
 
@@ -66,7 +65,7 @@ def _listeners_of(pid: int) -> Iterator[socket.socket]:
             if not str(entry.readlink()).startswith("socket:"):
                 continue
             try:
-                duplicate = libc.call("syscall", _PIDFD_GETFD, handle, int(entry.name), 0)
+                duplicate = libc.duplicate(handle, int(entry.name))
             except PermissionError as error:
                 message = f"cannot open the sockets of process {pid}: {error.strerror}"
                 raise FlightpathError(message) from error

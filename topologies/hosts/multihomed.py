@@ -169,11 +169,9 @@ class MultihomedHost(LazyShellNode, Host):
         for device, interface, table in self._tables():
             nodad = " nodad" if interface.version == 6 else ""
             route = f"{interface.network} dev {device} src {interface.ip}{congestion}"
-            lines += [
-                f"address add {interface} dev {device} noprefixroute{nodad}",
-                f"route replace {route}",
-                f"route replace {route} table {table}",
-            ]
+            lines += [f"address add {interface} dev {device} noprefixroute{nodad}", f"route replace {route}"]
+            if self._needs_tables:
+                lines.append(f"route replace {route} table {table}")
         lines += self._gateway_routes(congestion)
         lines += self._rules(4)
         lines.append(f"mptcp limits set subflow {self.subflows} add_addr_accepted {self.accepted_addresses}")
@@ -188,11 +186,20 @@ class MultihomedHost(LazyShellNode, Host):
         for route in self.routes:
             device, version = self.intfs[route.port].name, ip_network(route.network).version
             via = f"route replace {route.network} via {route.gateway} dev {device} metric {route.metric}{congestion}"
-            tables = [table for name, it, table in self._tables() if (name, it.version) == (device, version)]
-            lines += [via, *(f"{via} table {table}" for table in tables)]
+            lines.append(via)
+            if self._needs_tables:
+                tables = [table for name, it, table in self._tables() if (name, it.version) == (device, version)]
+                lines += [f"{via} table {table}" for table in tables]
         return lines
 
+    @property
+    def _needs_tables(self) -> bool:
+        """Whether packets can leave over a wrong interface. Rules that are not needed would slow down each lookup."""
+        return len(self.addresses) > 1
+
     def _rules(self, version: int) -> list[str]:
+        if not self._needs_tables:
+            return []
         return [f"rule add from {it.ip} table {table}" for _, it, table in self._tables() if it.version == version]
 
     def _tables(self) -> list[tuple[str, IPv4Interface | IPv6Interface, int]]:

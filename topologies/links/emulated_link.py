@@ -1,9 +1,10 @@
 """Base class of all link emulators: a Mininet link that follows its specification and can be changed."""
 
 import dataclasses
+import subprocess
 import zlib
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Self
 
@@ -15,6 +16,9 @@ from flightpath.overrides import override
 from topologies.links.changes import ChangeableLink
 from topologies.links.spec import LinkSpec
 from topologies.sandbox import kernel_settings
+
+_DELETION_GROUP = 0x666C7470
+"""Group (ip-link(8)) of interfaces that are about to be deleted."""
 
 DROP_CAUSES = ("queue", "aqm", "loss", "blackhole", "down", "malformed", "device")
 """Causes of dropped packets in a link's statistics (explained in native/relay/frames/stats.h)."""
@@ -48,6 +52,18 @@ class LinkEnd:
 def veth_pair(a: LinkEnd, b: LinkEnd, mtu_bytes: int) -> str:
     """Returns a line for `ip -batch` that makes a veth pair, each end in its node."""
     return f"link add {a.veth(mtu_bytes)} type veth peer name {b.veth(mtu_bytes)}"
+
+
+def delete_interfaces(names: Iterable[str]) -> None:
+    """Deletes interfaces in this process's namespace, as far as they exist, all at once.
+
+    One by one would take many times longer: after each deletion the kernel waits until no processor can be using it.
+    """
+    lines = [f"link set dev {name} group {_DELETION_GROUP}\n" for name in names]
+    if lines:
+        lines.append(f"link delete group {_DELETION_GROUP}\n")
+        command = ["ip", "-force", "-batch", "-"]
+        subprocess.run(command, input="".join(lines), text=True, capture_output=True, check=False)
 
 
 class EmulatedInterface(Intf):
@@ -166,6 +182,12 @@ class EmulatedLink(Link, ChangeableLink):
     def remove(self) -> None:
         """Ends the emulator and removes its interfaces, as far as they still exist."""
 
+    @classmethod
+    def remove_all(cls, links: Sequence[Self]) -> None:
+        """Removes several links of this emulator: one by one, or faster."""
+        for link in links:
+            link.remove()
+
     @override
     def delete(self) -> None:
         self.remove()
@@ -176,11 +198,18 @@ class EmulatedLink(Link, ChangeableLink):
         """Asks the emulator to end without waiting, so that links end in parallel; `remove` must follow."""
 
 
-def complete(links: Sequence[EmulatedLink]) -> None:
+def complete(links: Iterable[EmulatedLink]) -> None:
     """Completes links made with `wait=False`; returns when they pass packets and their interfaces are up."""
-    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), lambda link: type(link)):
-        kind.make_all(list(of_kind))
+    links = list(links)
+    for kind, of_kind in by_kind(links):
+        kind.make_all(of_kind)
     for link in links:
         link.intf1.complete()
         link.intf2.complete()
         link.is_complete = True
+
+
+def by_kind(links: Iterable[EmulatedLink]) -> Iterator[tuple[type[EmulatedLink], list[EmulatedLink]]]:
+    """Yields links by their class."""
+    for kind, of_kind in groupby(sorted(links, key=lambda link: type(link).__qualname__), type):
+        yield kind, list(of_kind)

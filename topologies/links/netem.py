@@ -10,7 +10,6 @@ notice one there and hold back, which it does not do for a queue on the path.
 import dataclasses
 import hashlib
 import os
-import subprocess
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from flightpath.errors import MeasurementFailed, MissingCapability
 from flightpath.overrides import override
 from topologies.links import dualpi2, traffic_control
 from topologies.links.changes import DIRECTIONS, Direction
-from topologies.links.emulated_link import EmulatedLink, LinkEnd, veth_pair
+from topologies.links.emulated_link import EmulatedLink, LinkEnd, delete_interfaces, veth_pair
 from topologies.links.netem_counters import NO_LOSS, Lost, Reading, lost_at_down
 from topologies.links.spec import KERNEL_DISCIPLINES, LinkSpec
 from topologies.links.timer import Timer
@@ -150,11 +149,17 @@ class NetemLink(EmulatedLink):
 
     @override
     def remove(self) -> None:
-        if self._names:
-            self._timer.stop()
-            lines = "".join(f"link delete dev {name}\n" for name in self._names)
-            subprocess.run(["ip", "-force", "-batch", "-"], input=lines, text=True, capture_output=True, check=False)
-            self._names = ()
+        self.remove_all([self])
+
+    @classmethod
+    @override
+    def remove_all(cls, links: Sequence[Self]) -> None:
+        for link in links:
+            if link._names:
+                link._timer.stop()
+        delete_interfaces(name for link in links for name in link._names)
+        for link in links:
+            link._names = ()
 
     def _stage_commands(self) -> Iterator[str]:
         yield from (f"qdisc add dev {name} clsact" for name in self._names)

@@ -11,10 +11,13 @@ from flightpath.commands import run
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from topologies.links.changes import Direction
-from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink, LinkEnd, veth_pair
+from topologies.links.emulated_link import DROP_CAUSES, EmulatedLink, LinkEnd, delete_interfaces, veth_pair
 from topologies.links.fields import Effect
 from topologies.links.spec import COUNTERS, LinkSpec
 from topologies.sandbox import kernel_settings
+
+_LINKS_AT_ONCE = 512
+"""Number of links that one program makes: each program has its own timeout, so the limit is for progress."""
 
 
 class VethLink(EmulatedLink):
@@ -32,13 +35,14 @@ class VethLink(EmulatedLink):
         for spec in (self.a_to_b, self.b_to_a):
             if spec.effect > Effect.NONE:
                 raise UsageError(f"a bare veth pair cannot emulate: {spec}", "choose another emulator: relay, or netem")
-        self._remove_command = [*kernel_settings.entry(a.node), "ip", "link", "delete", "dev", a.name]
+        self._ends: tuple[LinkEnd, ...] = (a, b)
         self._plan = veth_pair(a, b, self.a_to_b.mtu_bytes)
 
     @classmethod
     @override
     def make_all(cls, links: Sequence[Self]) -> None:
-        run(["ip", "-batch", "-"], stdin="\n".join(link._plan for link in links))
+        for first in range(0, len(links), _LINKS_AT_ONCE):
+            run(["ip", "-batch", "-"], stdin="\n".join(link._plan for link in links[first : first + _LINKS_AT_ONCE]))
 
     @override
     def apply(self, direction: Direction, spec: LinkSpec, at_ns: int | None = None) -> None:
@@ -65,7 +69,20 @@ class VethLink(EmulatedLink):
 
     @override
     def remove(self) -> None:
-        subprocess.run(self._remove_command, capture_output=True, check=False)  # one end takes the other with it
+        if self._ends:  # one takes the other with it
+            command = [*kernel_settings.entry(self._ends[0].node), "ip", "link", "delete", "dev", self._ends[0].name]
+            subprocess.run(command, capture_output=True, check=False)
+            self._ends = ()
+
+    @classmethod
+    @override
+    def remove_all(cls, links: Sequence[Self]) -> None:
+        here = {link: end.name for link in links for end in link._ends if end.namespace_pid is None}
+        delete_interfaces(here.values())
+        for link in links:
+            if link in here:
+                link._ends = ()
+            link.remove()
 
     def _read(self, interface: Intf) -> tuple[int, ...]:
         """Returns one end's received bytes, received packets, and packets that the kernel could not send."""

@@ -41,6 +41,8 @@ _TERMINALS = {"xterm": "xterm", "gterm": "gnome-terminal"}
 class SharedOpenVSwitch(PrivateOpenVSwitch):
     """The sandbox's Open vSwitch, shared by all its networks and their `ovs-vsctl`; it ends with the sandbox."""
 
+    is_own = False
+
     @override
     def start(self) -> None:
         if self._start_up is None:

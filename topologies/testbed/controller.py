@@ -96,7 +96,11 @@ class FlightpathController(LazyShellNode, Controller):
         return View(f"unix:{self._socket}")
 
     def wait_ready(self) -> None:
-        """Waits until all its switches have confirmed their rules; raises MeasurementFailed after a timeout."""
+        """Waits until all its switches have confirmed their rules.
+
+        Raises:
+            MeasurementFailed: for half a minute no further switch has confirmed its rules.
+        """
         for switch in self._launched_network.switches:
             if self in getattr(switch, "controlled_by", [self]):
                 self._wait_for(f"switch {switch.name} ready", f"rules on {switch.name}")
@@ -134,13 +138,14 @@ class FlightpathController(LazyShellNode, Controller):
         return [*policy, "--probe-period", self._probe_period, "--rest", f"unix:{self._socket}"]
 
     def _wait_for(self, beginning: str, what: str) -> None:
-        """Waits until the process prints a line with this beginning."""
+        """Waits until the process prints a line with this beginning; each other line is progress."""
 
         def is_printed() -> bool:
             return any(line.startswith(beginning) for line in self._output)
 
         # A short period, because the start of a network waits for it.
-        wait_until(is_printed, what, _START_TIMEOUT_S, check=self.check, poll_s=0.001)
+        lines = self._output
+        wait_until(is_printed, what, _START_TIMEOUT_S, check=self.check, poll_s=0.001, progress=lambda: len(lines))
 
     def _collect_output(self, stream: IO[str]) -> None:
         with stream:

@@ -1,6 +1,7 @@
 """A Mininet network in a sandbox: private Open vSwitch, Flightpath's controller, parallel setup of hosts and links."""
 
 import contextlib
+import itertools
 import os
 from functools import partial
 from typing import Any
@@ -10,19 +11,19 @@ from mininet.log import info
 from mininet.net import Mininet
 from mininet.node import Host
 from mininet.topo import Topo
-from mininet.util import numCores
+from mininet.util import macColonHex, numCores
 
 from flightpath.commands import at_once
 from flightpath.errors import FlightpathError
 from flightpath.overrides import override
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.nodes import Namespaces
-from topologies.links.emulated_link import EmulatedLink, complete
+from topologies.links.emulated_link import EmulatedLink, by_kind, complete, delete_interfaces
 from topologies.links.emulators import makes_emulated_links
 from topologies.sandbox import sandbox
 from topologies.testbed.controller import FlightpathController
 from topologies.testbed.mininet_tc import CheckedTCIntf
-from topologies.testbed.openvswitch import EmulatedSwitch, PrivateOpenVSwitch
+from topologies.testbed.openvswitch import DATAPATH_INTERFACE, EmulatedSwitch, PrivateOpenVSwitch
 
 
 class EmulatedNetwork(Mininet):
@@ -46,6 +47,7 @@ class EmulatedNetwork(Mininet):
         self.openvswitch = self.start_openvswitch() if openvswitch else PrivateOpenVSwitch()
         self._namespaces: Namespaces | None = None
         self._is_building = False
+        self._link_numbers = itertools.count(1)
         Mininet.inited = True  # otherwise Mininet would raise limits of the whole machine, outside the sandbox
         numCores.ncores = os.cpu_count()  # otherwise Mininet would start a program to find out
         super().__init__(*args, **params)
@@ -96,6 +98,10 @@ class EmulatedNetwork(Mininet):
             cls = cls.func
         if self._is_building and makes_emulated_links(cls):
             params["wait"] = False
+        number = next(self._link_numbers)
+        for end, kind in (("addr1", _FIRST_MACS), ("addr2", _SECOND_MACS)):
+            # Mininet's are random. Addresses in a row share forwarding rules.
+            params.setdefault(end, macColonHex(kind + number))
         if _is_subclass(cls, TCLink):
             params.update({end: params.get(end, CheckedTCIntf) for end in ("cls1", "cls2")})
         return super().addLink(node1, node2, *args, **params)
@@ -127,10 +133,21 @@ class EmulatedNetwork(Mininet):
             if self._namespaces is not None:
                 stack.callback(self._namespaces.stop)
                 self._namespaces = None
-            for link in self.links:
-                if isinstance(link, EmulatedLink):
-                    link.terminate_async()
+            kinds = {it.datapath if isinstance(it, EmulatedSwitch) else "" for it in self.switches}
+            if kinds == {"user"} and self.openvswitch.is_own:
+                # It would delete its bridges one by one. Of its user datapath only their own interfaces stay.
+                self.openvswitch.stop()
+                delete_interfaces([*(switch.name for switch in self.switches), DATAPATH_INTERFACE])
+            links = [link for link in self.links if isinstance(link, EmulatedLink)]
+            for link in links:
+                link.terminate_async()
+            for kind, of_kind in by_kind(links):
+                kind.remove_all(of_kind)
             super().stop()
+
+
+_FIRST_MACS, _SECOND_MACS = 0x020001000000, 0x020002000000
+"""First MAC address of the interfaces at the first and second ends of links that have none."""
 
 
 def _is_subclass(cls: Any, base: type) -> bool:

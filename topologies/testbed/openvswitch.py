@@ -4,8 +4,9 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,12 +18,22 @@ from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapabil
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
 from topologies.hosts.nodes import LazyShellNode
+from topologies.testbed.killing import kill_closing_at_once
+from topologies.testbed.ovsdb import Database, Operation
+
+DATAPATH_INTERFACE = "ovs-netdev"
+"""Interface that Open vSwitch makes for its user datapath, besides one for each bridge."""
 
 DATAPATHS = ("auto", "kernel", "user")
 _TOO_LONG = "Message too long"
 _START_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 3
 _ANSWER_BYTES = 4096
+_BRIDGES_AT_ONCE = 32
+"""Number of bridges in a transaction: each transaction has its own timeout, so the limit is for progress."""
+
+_BEFORE_OPTIONS = len(["--", "set", "Interface", "NAME"])
+"""Number of words before the options in what Mininet's hook `intfOpts` returns."""
 
 
 class PrivateOpenVSwitch:
@@ -33,8 +44,11 @@ class PrivateOpenVSwitch:
     the network card.
     """
 
+    is_own = True
+    """Whether it belongs to one network, with which it ends."""
+
     def __init__(self) -> None:
-        self._folder = Path(os.environ.get("OVS_RUNDIR", "/run/openvswitch"))
+        self._folder = _folder()
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._starter = ThreadPoolExecutor(1)
         self._start_up: Future[None] | None = None
@@ -68,8 +82,7 @@ class PrivateOpenVSwitch:
         self._starter.shutdown()
         while self._daemons:
             _, daemon = self._daemons.popitem()
-            daemon.kill()
-            daemon.wait()
+            kill_closing_at_once(daemon)
         for socket_file in self._folder.glob("*.ctl"):  # the sandbox's next daemons make new ones
             socket_file.unlink()
 
@@ -141,6 +154,17 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
         return "" if args == ("ifconfig", "lo", "up") else super().cmd(*args, **kwargs)
 
     @override
+    def connected(self) -> bool:
+        """Returns whether the switch has a connection to a controller, or needs none."""
+        with Database(_database_socket()) as database:
+            own = {"where": [["name", "==", self.name]], "columns": ["controller"]}
+            rows = database.transact({"op": "select", "table": "Bridge", **own})[0]["rows"]
+            controllers = database.select("Controller", "_uuid", "is_connected")
+        references = [reference for row in rows for reference in _members(row["controller"])]
+        is_connected = any(it["is_connected"] for it in controllers if it["_uuid"] in references)
+        return is_connected or self.failMode == "standalone"
+
+    @override
     def start(self, controllers: Sequence[Controller]) -> None:
         """Makes the bridge, unless Mininet makes all bridges of a network with `batchStartup`."""
         self.controlled_by, self._is_starting = controllers, True
@@ -152,16 +176,21 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
     def batchStartup(
         cls, switches: Sequence["EmulatedSwitch"], run: Callable[[str], object] = errRun
     ) -> Sequence["EmulatedSwitch"]:
-        """Makes all bridges and ports in one transaction, and sets their controllers in another once these listen.
+        """Makes all bridges with their ports, and sets their controllers once these listen.
 
         A switch that connects to a controller too early retries only after a second or more.
         """
         starting = [switch for switch in switches if switch._is_starting]
-        _transaction(word for switch in starting for word in switch._add_bridge())
-        for controller in {controller for switch in starting for controller in switch.controlled_by}:
-            if hasattr(controller, "wait_listening"):
-                controller.wait_listening()
-        _transaction((word for switch in starting for word in switch._set_controllers()), "--no-wait")
+        with Database(_database_socket()) as database:
+            for first in range(0, len(starting), _BRIDGES_AT_ONCE):
+                some = starting[first : first + _BRIDGES_AT_ONCE]
+                replaced = _deletion(database, {switch.name for switch in some})
+                made = [operation for switch in some for operation in switch._bridge(database)]
+                _apply(database, [*replaced, *made], _START_TIMEOUT_S)
+            for controller in {controller for switch in starting for controller in switch.controlled_by}:
+                if hasattr(controller, "wait_listening"):
+                    controller.wait_listening()
+            database.transact(*(operation for switch in starting for operation in switch._controllers()))
         for switch in starting:
             switch._is_starting = switch.batch = False
             for interface in switch.intfList():
@@ -174,37 +203,88 @@ class EmulatedSwitch(LazyShellNode, OVSSwitch):
         cls, switches: Sequence["EmulatedSwitch"], run: Callable[[str], object] = errRun
     ) -> Sequence["EmulatedSwitch"]:
         """Deletes the bridges; gives up after a few seconds if Open vSwitch has ended."""
-        run(
-            f"ovs-vsctl --timeout={_STOP_TIMEOUT_S} "
-            + " ".join(f"-- --if-exists del-br {switch}" for switch in switches)
-        )
+        with contextlib.suppress(FlightpathError), Database(_database_socket()) as database:
+            names = {switch.name for switch in switches}
+            _apply(database, _deletion(database, names), _STOP_TIMEOUT_S)
         for switch in switches:
             switch.terminate()
         return switches
 
-    def _add_bridge(self) -> Iterator[str]:
-        """Yields the arguments of `ovs-vsctl` that make the bridge and its ports."""
-        yield from ("--", "--if-exists", "del-br", self.name, "--", "add-br", self.name)
-        yield from ("--", "set", "bridge", self.name, *self.bridgeOpts().split())
+    def _bridge(self, database: Database) -> Iterator[Operation]:
+        """Yields the operations that make the bridge and its ports."""
+        ports = {self.name: {"type": "internal"}}
         for interface in self.intfList():
             if self.ports[interface] and not interface.IP():
-                yield from ("--", "add-port", self.name, interface.name, *self.intfOpts(interface).split())
+                options = self.intfOpts(interface).split()[_BEFORE_OPTIONS:]
+                ports[interface.name] = database.row("Interface", options)
+        for number, (name, settings) in enumerate(ports.items()):
+            uuid = _uuid_name(self.name, number)
+            yield _insert("Interface", f"i{uuid}", {"name": name, **settings})
+            yield _insert("Port", f"p{uuid}", {"name": name, "interfaces": ["named-uuid", f"i{uuid}"]})
+        row = database.row("Bridge", self.bridgeOpts().split())
+        references = [["named-uuid", f"p{_uuid_name(self.name, number)}"] for number in range(len(ports))]
+        bridge = f"b{_uuid_name(self.name, 0)}"
+        yield _insert("Bridge", bridge, {"name": self.name, "ports": ["set", references], **row})
+        yield _change_bridges("insert", [["named-uuid", bridge]])
 
-    def _set_controllers(self) -> Iterator[str]:
-        """Yields the arguments of `ovs-vsctl` that set the bridge's controllers."""
-        targets = {it.name: f"{it.protocol}:{it.IP()}:{it.port}" for it in self.controlled_by}
+    def _controllers(self) -> Iterator[Operation]:
+        """Yields the operations that set the bridge's controllers."""
+        targets = [f"{it.protocol}:{it.IP()}:{it.port}" for it in self.controlled_by]
         if self.listenPort:
-            targets["listen"] = f"ptcp:{self.listenPort}"
-        references = {f"@{self.name}{name}": f'"{target}"' for name, target in targets.items()}
-        for reference, target in references.items():
-            backoff = [f"max_backoff={self.reconnectms}"] if self.reconnectms else []
-            yield from ("--", f"--id={reference}", "create", "Controller", f"target={target}", *backoff)
-        yield from ("--", "set", "bridge", self.name, f"controller=[{','.join(references)}]")
+            targets.append(f"ptcp:{self.listenPort}")
+        backoff = {"max_backoff": int(self.reconnectms)} if self.reconnectms else {}
+        names = [f"c{_uuid_name(self.name, number)}" for number in range(len(targets))]
+        for name, target in zip(names, targets, strict=True):
+            yield _insert("Controller", name, {"target": target, **backoff})
+        row = {"controller": ["set", [["named-uuid", name] for name in names]]}
+        yield {"op": "update", "table": "Bridge", "where": [["name", "==", self.name]], "row": row}
 
 
-def _transaction(words: Iterable[str], *options: str) -> None:
-    if arguments := list(words):
-        run(["ovs-vsctl", f"--timeout={_START_TIMEOUT_S:g}", *options, *arguments], timeout_s=_START_TIMEOUT_S + 10)
+def _database_socket() -> Path:
+    return _folder() / "db.sock"
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("OVS_RUNDIR", "/run/openvswitch"))
+
+
+def _apply(database: Database, operations: Sequence[Operation], limit_s: float) -> None:
+    """Runs a transaction, and waits until Open vSwitch has done what it says."""
+    if not operations:
+        return
+    count = {"op": "mutate", "table": "Open_vSwitch", "where": [], "mutations": [["next_cfg", "+=", 1]]}
+    database.transact(*operations, count)
+    [wanted] = database.select("Open_vSwitch", "next_cfg")
+
+    def is_done() -> bool:
+        return database.select("Open_vSwitch", "cur_cfg")[0]["cur_cfg"] >= wanted["next_cfg"]
+
+    wait_until(is_done, "Open vSwitch to change its bridges", limit_s, poll_s=0.002)
+
+
+def _deletion(database: Database, names: Container[str]) -> list[Operation]:
+    """Returns the operation that deletes those of these bridges that exist; their ports vanish with them."""
+    existing = [row["_uuid"] for row in database.select("Bridge", "name", "_uuid") if row["name"] in names]
+    return [_change_bridges("delete", existing)] if existing else []
+
+
+def _change_bridges(mutator: str, uuids: Sequence[Sequence[str]]) -> Operation:
+    mutations = [["bridges", mutator, ["set", uuids]]]
+    return {"op": "mutate", "table": "Open_vSwitch", "where": [], "mutations": mutations}
+
+
+def _members(value: Sequence[Any]) -> Sequence[Any]:
+    """Returns the members of a set, which the protocol writes as the member itself if there is one."""
+    return value[1] if value[0] == "set" else [value]
+
+
+def _insert(table: str, name: str, row: Mapping[str, Any]) -> Operation:
+    return {"op": "insert", "table": table, "uuid-name": name, "row": row}
+
+
+def _uuid_name(switch: str, number: int) -> str:
+    """Returns a name within a transaction, which may have no other characters than an identifier."""
+    return f"_{switch.encode().hex()}_{number}"
 
 
 def choose_datapath(requested: str = "auto") -> str:
@@ -222,8 +302,9 @@ def choose_datapath(requested: str = "auto") -> str:
     return "user"
 
 
+@cache
 def has_kernel_datapath() -> bool:
-    """Returns whether this kernel has Open vSwitch's datapath; tries to make one."""
+    """Returns whether this kernel has Open vSwitch's datapath; tries to make one, once."""
     try:
         for action in ("add-dp", "del-dp"):
             run(["ovs-dpctl", action, "fp-probe"], timeout_s=10)

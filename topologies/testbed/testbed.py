@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 from mininet.link import Intf
-from mininet.net import Mininet
-from mininet.node import Host
+from mininet.node import Host, Node
 from mininet.topo import Topo
 
+from controllers.network.description import Network
 from controllers.openflow.rules import output_ports
 from controllers.subflows.policies import policy_named
 from flightpath.clock import Clock, clock_here, ticks_hz
@@ -125,7 +125,9 @@ class Testbed:
         hosts = [host for host in self.net.hosts if not host.forwards]
         ring = zip(hosts, hosts[1:] + hosts[:1], strict=True) if len(hosts) > 2 else [tuple(hosts)]
         pairs = [pair for pair in ring if len(pair) == 2]
-        paths = [self._calibrate_path(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        description = describe(self.net)
+        both = [(a, b, port) for a, b in pairs for port in a.addresses if port in b.addresses]
+        paths = [self._calibrate_path(description, *path) for path in both]
         links = [direction for link in self.links for direction in calibrate(link)]
         for link in self.links:
             link.reset()
@@ -174,7 +176,7 @@ class Testbed:
         with contextlib.suppress(OSError):
             self.net.stop()
 
-    def _calibrate_path(self, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
+    def _calibrate_path(self, description: Network, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
         rtts: list[float] = []
         ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
         with contextlib.suppress(CommandFailed):
@@ -183,7 +185,7 @@ class Testbed:
             rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
-        specs = [*_specs_between(self.net, a, b, port), *_specs_between(self.net, b, a, port)]
+        specs = [*_specs_between(description, a, b, port), *_specs_between(description, b, a, port)]
         return PathCalibration(
             a.name,
             b.name,
@@ -195,18 +197,19 @@ class Testbed:
         )
 
 
-def _specs_between(network: Mininet, source: Host, target: Host, port: int) -> list[LinkSpec]:
+def _specs_between(description: Network, source: Host, target: Host, port: int) -> list[LinkSpec]:
     """Returns the specifications, each in its direction, of the links between two hosts' interfaces of one number.
 
     The switches must follow the controller's rules, and hosts and routers their own routes.
     """
-    description = describe(network)
     switches = {switch.name: switch for switch in description.switches}
     owners = {address: interface for interface in description.interfaces for address in interface.addresses}
     address = target.address(port)
     specs: list[LinkSpec] = []
     hop, node = source.next_hop(address, port), source
-    while hop is not None and len(specs) <= len(network.links):
+    visited: set[Node] = set()
+    while hop is not None and node not in visited:
+        visited.add(node)
         out_port, gateway = hop
         spec, there = _across(node.intfs[out_port])
         specs.append(spec)

@@ -1,6 +1,8 @@
 """A network starts few programs: hosts have no shell until one is needed, and settings need no programs."""
 
 import os
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ from flightpath.errors import FlightpathError
 from flightpath.processes import Process
 from flightpath.waiting import wait_until
 from topologies.dtn_pair import DtnPair
+from topologies.fat_tree import FatTree
 from topologies.hosts.nodes import Namespaces
 from topologies.sandbox import kernel_settings
+from topologies.testbed.openvswitch import has_kernel_datapath
+from topologies.testbed.ovsdb import Database
 from topologies.testbed.testbed import Testbed
 
 
@@ -41,6 +46,61 @@ def test_namespaces_are_apart_and_end_with_their_maker():
     wait_until(lambda: comm.read_text() == "b\n", "the process to take its name", 30)
     made.stop()
     assert not any(map(Process.read, made.pids.values()))
+
+
+@pytest.mark.in_sandbox
+def test_programs_and_transactions_of_a_start_do_not_grow_with_switches_and_links(monkeypatch):
+    has_kernel_datapath()  # remembers what it found by a program
+    few, many = (counts_of(FatTree(pods=pods), monkeypatch) for pods in (2, 4))
+    hosts, switches, links = (16 - 2, 20 - 5, 48 - 6)
+    # Each host needs one program; all else is done for all nodes at once. Where a further program is needed for each
+    # switch or link, a thousand hosts take minutes.
+    assert many["programs"] - few["programs"] == hosts < switches < links
+    assert many["transactions"] == few["transactions"] < 8
+    assert many["programs at the end"] == few["programs at the end"] < 4
+
+
+def counts_of(topology, monkeypatch) -> dict[str, int]:
+    """What a network costs, whatever the machine does beside it."""
+    programs, transactions, bridges = [], [], []
+    start, transact = subprocess.Popen.__init__, Database.transact
+
+    def counted_start(self, argv, *args, **kwargs):
+        programs.append(argv)
+        start(self, argv, *args, **kwargs)
+
+    def counted_transact(self, *operations):
+        bridges.extend(it for it in operations if it["op"] == "insert" and it["table"] == "Bridge")
+        if any(it["op"] != "select" for it in operations):
+            transactions.append(operations)
+        return transact(self, *operations)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", counted_start)
+        patch.setattr(Database, "transact", counted_transact)
+        with Testbed(topology) as testbed:
+            at_start = len(programs)
+            ends = testbed.net.hosts[0], testbed.net.hosts[-1]
+            ends[0].run(["ping", "-q", "-c", "1", ends[1].address()])
+        assert len(bridges) == len(testbed.net.switches)
+    return {
+        "programs": at_start,
+        "transactions": len(transactions),
+        "programs at the end": len(programs) - at_start - 1,
+    }
+
+
+@pytest.mark.in_sandbox
+def test_nothing_is_left_of_a_network_in_the_namespace_of_the_next_one():
+    before = interfaces()
+    for _ in range(2):  # the same names again
+        with Testbed(FatTree(pods=2)):
+            assert len(interfaces()) >= len(before) + 2 * 4 + 2 + 5
+        assert interfaces() == before
+
+
+def interfaces() -> set[str]:
+    return {name for _, name in socket.if_nameindex()}
 
 
 @pytest.mark.in_sandbox

@@ -11,6 +11,7 @@ from tests.support.rings import nightly
 from tests.support.steering_tools import download, serving
 from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
+from topologies.fat_tree import FatTree
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
@@ -58,12 +59,13 @@ def carried(testbed: Testbed) -> list[int]:
         nightly(MultipathPair(paths=2, switched=True)),
         Fabric(),
         nightly(Fabric(edges=3, hosts=1, cores=2, multihomed=False)),
+        nightly(FatTree()),
         WebService(clients=2),
         ROUTED,
     ],
     ids=[
         *("dtn_pair", "dtn_pair_direct", "multipath_pair", "multipath_pair_switched"),
-        *("fabric", "fabric_single_homed", "web_service", "routed"),
+        *("fabric", "fabric_single_homed", "fat_tree", "web_service", "routed"),
     ],
 )
 def test_every_pair_reaches_each_other_on_each_path(topology):

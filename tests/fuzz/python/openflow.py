@@ -30,6 +30,7 @@ from tests.fuzz.records import pack, unpack
 _MESSAGES = 12
 _HEADER = struct.Struct("!BBHI")
 _RULE = struct.Struct("!HBxIIHHHH4xQQQ")
+_FLOW_MOD, _MATCH_AT = struct.Struct("!QQBBHHH"), 48
 _PORT = struct.Struct("!I4x6s2x16sIIIIIIII")
 _SEEN = struct.Struct("!IHBBQ")
 _COUNTERS = struct.Struct("!I4x12QII")
@@ -42,12 +43,16 @@ class _Datapath(ofproto_protocol.ProtocolDesc):
 
     def __init__(self, dpid: int) -> None:
         super().__init__(ofproto_v1_3.OFP_VERSION)
-        self.id, self.sent = dpid, []
+        self.id, self.xid, self.sent = dpid, 0, []
 
     def send_msg(self, message: Any) -> None:
-        message.set_xid(len(self.sent) + 1)
+        self.xid += 1
+        message.set_xid(self.xid)
         message.serialize()
-        self.sent.append(message)
+        self.send(message.buf)
+
+    def send(self, message: bytes) -> None:
+        self.sent.append(bytes(message))
 
 
 def made(chance: random.Random) -> bytes:
@@ -130,25 +135,23 @@ def _originals() -> list[tuple[int, bytes]]:
     ]
 
 
-def _rules(network: Network) -> list[Any]:
+def _rules(network: Network) -> list[bytes]:
     """The messages that install the rules of a switch."""
     datapath = _Datapath(1)
     labels = Labels.for_hosts(it.mac for it in network.interfaces)
     base = base_rules(network, network, network.switches[0], labels, interface_numbers(network), learning=True)
     for rule in (*base, *hold_rules()):
-        OpenFlowChannel(datapath).add_rule(rule, 5)
+        OpenFlowChannel(datapath).add_rules([rule], 5)
     return datapath.sent
 
 
-def _stored(message: Any) -> tuple[bytes, bytes]:
+def _stored(message: bytes) -> tuple[bytes, bytes]:
     """A rule as the switch describes it: its match, and its entry in a reply."""
-    match, instructions = bytearray(), bytearray()
-    message.match.serialize(match, 0)
-    for instruction in message.instructions:
-        instruction.serialize(instructions, len(instructions))
-    length = _RULE.size + len(match) + len(instructions)
-    head = _RULE.pack(length, message.table_id, 1, 1, message.priority, 0, 0, 0, message.cookie, 7, 700)
-    return bytes(match), head + bytes(match) + bytes(instructions)
+    cookie, _mask, table, _command, _idle, _hard, priority = _FLOW_MOD.unpack_from(message, _HEADER.size)
+    _kind, length = struct.unpack_from("!HH", message, _MATCH_AT)
+    match, instructions = message[_MATCH_AT:][: -(-length // 8) * 8], message[_MATCH_AT:][-(-length // 8) * 8 :]
+    head = _RULE.pack(_RULE.size + len(match) + len(instructions), table, 1, 1, priority, 0, 0, 0, cookie, 7, 700)
+    return match, head + match + instructions
 
 
 def _match(**fields: Any) -> bytes:

@@ -153,7 +153,7 @@ def test_dropping_rules_never_cover_one_that_forwards():
     limiter = TableMissLimiter()
     switch = forwarding(ONE)["s1"]
     for i in range(MAX_DROP_RULES + 1):
-        switch.add_rule(limiter.report(f"02:00:00:00:ff:{i:02x}", now_s=0.0), 0)
+        switch.add_rules([limiter.report(f"02:00:00:00:ff:{i:02x}", now_s=0.0)], 0)
     for frame in (unicast(None, ONE.interfaces[0]), arp_request(None, ONE.interfaces[0])):
         assert switch.handle(2, frame)[:2] == ([1], False)
     assert switch.handle(2, {"eth_dst": BROADCAST, "eth_type": 0x0806})[:2] == ([], False)

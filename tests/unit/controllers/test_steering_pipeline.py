@@ -85,7 +85,7 @@ def test_frames_of_a_muted_port_are_forwarded_and_not_reported_and_labels_of_hos
         (H3[0].port, mute_ends, ends, openings),
     ):
         for rule in rules(port, 5):
-            switches.channels["e1"].add_rule(rule, 0)
+            switches.channels["e1"].add_rules([rule], 0)
         for flags in muted:
             out, is_reported, _ = switches.channels["e1"].handle(port, frame_of(FLOW, H2[0], flags))
             assert (bool(out), is_reported) == (True, False)

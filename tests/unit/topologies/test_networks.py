@@ -11,6 +11,7 @@ from tests.support.finished import finished
 from topologies import __main__ as command
 from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
+from topologies.fat_tree import FatTree
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import flag, link_specs, read_pairs, whole
 from topologies.mininet import catalogue
@@ -26,6 +27,7 @@ ALL = [
     MultipathPair(paths=8, switched=True),
     Fabric(edges=3, hosts=4, cores=3),
     Fabric(multihomed=False, cores=8),
+    FatTree(pods=6),
     WebService(),
     WebService(clients=3, mptcp=True),
 ]
@@ -67,6 +69,19 @@ def test_a_transfer_crosses_one_bottleneck_and_cross_traffic_shares_it():
     assert spec_between(topology, "dtn1", "s1") == spec_between(topology, "y2", "s2") == [LinkSpec()]
     assert sorted(topology.hosts()) == ["dtn1", "dtn2", "x1", "x2", "y1", "y2"]
     assert addresses_of(topology, "dtn2") == {0: ("10.0.0.2/24", "fd00::2/64")}
+
+
+def test_a_fat_tree_has_as_many_shortest_paths_between_pods_as_core_switches():
+    topology = FatTree(pods=4, links="bw=10")
+    graph = networkx.Graph((a, b) for a, b in topology.links())
+
+    assert (len(topology.hosts()), len(topology.switches()), len(topology.links())) == (16, 20, 48)
+    assert all(len(list(graph[switch])) == 4 for switch in topology.switches())
+    assert len(list(networkx.all_shortest_paths(graph, "h1", "h16"))) == 4
+    assert spec_between(topology, "edge1", "agg1") == [LinkSpec(bandwidth_bps=10**7)]
+    assert spec_between(topology, "h1", "edge1") == [LinkSpec()]
+    with pytest.raises(UsageError, match="pods: 5 is odd"):
+        FatTree(pods="5")
 
 
 def test_without_switches_the_bottleneck_is_all_there_is():
@@ -153,7 +168,7 @@ def test_mininet_s_own_python_finds_the_same_networks():
     """Debian's Python, which `mn` uses, has Mininet but none of the environment's libraries."""
     code = "from topologies.mininet import catalogue as it; print(*(it.topology(name).__name__ for name in it.names()))"
     done = finished(["/usr/bin/python3", "-c", code], timeout=60)
-    assert done.stdout.split() == ["DtnPair", "Fabric", "MultipathPair", "WebService"], done.stderr
+    assert done.stdout.split() == ["DtnPair", "Fabric", "FatTree", "MultipathPair", "WebService"], done.stderr
 
 
 @pytest.mark.parametrize("name", catalogue.names())

@@ -1,0 +1,39 @@
+"""Ending a daemon with thousands of open sockets."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from flightpath import libc
+
+_THREADS = 64
+
+
+def kill_closing_at_once(process: subprocess.Popen[Any]) -> None:
+    """Kills a child process and waits for its end.
+
+    A process that ends closes one descriptor after the other, and for each packet socket the kernel waits some
+    milliseconds, until no processor can be using it (RCU): half a minute for a network with a thousand hosts. So this
+    process gets copies of them first, and closes these in many threads, which wait together.
+    """
+    copies: list[int] = []
+    with suppress(OSError):
+        copies.extend(_copies(process.pid))
+    process.kill()
+    process.wait()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(os.close, copies))
+
+
+def _copies(pid: int) -> Iterator[int]:
+    with ExitStack() as stack:
+        handle = os.pidfd_open(pid)
+        stack.callback(os.close, handle)
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # it is closed by now
+                if str(entry.readlink()).startswith("socket:"):
+                    yield libc.duplicate(handle, int(entry.name))
