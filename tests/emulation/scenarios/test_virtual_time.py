@@ -107,7 +107,7 @@ def test_an_error_in_a_scenario_of_one_s_own_is_shown_once_with_the_line_where_i
     )
     words = ["--clock", "virtual", "--repeat", "1", "--algorithm", "reno", "--only", "against=nobody"]
     own = [sys.executable, str(file), *words, "--results", str(tmp_path / "runs")]
-    done = subprocess.run(own, cwd=PROJECT, capture_output=True, text=True)
+    done = finished(own)
     assert done.returncode == 1
     assert done.stderr.count(f'File "{file}", line 6, in load') == 1, done.stderr
     assert "  KeyError: 'no such metric'\n" in done.stderr
