@@ -8,7 +8,6 @@ from typing import NamedTuple
 from execution.cluster.key import DEFAULT_KEY, require_dask, scheduler_address
 from execution.executor import Executor, LocalExecutor
 from execution.guest_executors import UmlExecutor, VmExecutor, max_parallel_kernels
-from execution.tracebacks import UmlWithTracebacks, VmWithTracebacks
 from execution.uml import kernel
 from experiments.plan import Plan
 from experiments.scenario import Scenario
@@ -42,7 +41,7 @@ class ExecutorKind(NamedTuple):
 
 def _uml(plan: Plan, request: "PlacementRequest") -> Executor:
     jobs = 1 if plan.clock is Clock.REAL else request.jobs or max_parallel_kernels()
-    return UmlWithTracebacks(kernel.find(), plan.clock, jobs)
+    return UmlExecutor(kernel.find(), plan.clock, jobs)
 
 
 EXECUTORS = {
@@ -50,9 +49,7 @@ EXECUTORS = {
     UML: ExecutorKind(
         _uml, (Clock.VIRTUAL, Clock.REAL), "the virtual-time kernel, a User-Mode Linux (make uml-kernel)"
     ),
-    VM: ExecutorKind(
-        lambda plan, request: VmWithTracebacks(), (Clock.REAL,), "a VM with a stock kernel (make vm-setup)"
-    ),
+    VM: ExecutorKind(lambda plan, request: VmExecutor(), (Clock.REAL,), "a VM with a stock kernel (make vm-setup)"),
 }
 """Executors by the names that plans and `--machine` have for them. To add one, see CONTRIBUTING.md."""
 

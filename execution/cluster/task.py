@@ -14,12 +14,11 @@ from pydantic import BaseModel
 from execution.cluster import turns
 from execution.cluster.machine import difference, this_machine
 from execution.executor import LocalExecutor, PlannedCell, RunContext
-from execution.guest_executors import GuestExecutor
+from execution.guest_executors import GuestExecutor, UmlExecutor
 from execution.guest_side import CellRequest, PlanCheck, check_plan, measure_cell
 from execution.guests.guest import Guest
 from execution.guests.process import ProcessGuest
 from execution.guests.shared_folder import shared_folder
-from execution.tracebacks import UmlWithTracebacks, WithTracebacks
 from execution.uml import kernel
 from experiments.plan import Plan
 from experiments.scenario import Scenario
@@ -117,9 +116,7 @@ def _fulfilled(
         alone = plan.clock is Clock.REAL
         with turns.turn(alone=alone, check=check), turns.processor(processors, check) as processor:
             is_here = plan.executor == LocalExecutor.name
-            executor = (
-                ProcessExecutor() if is_here else UmlWithTracebacks(kernel.find(), plan.clock, processors=[processor])
-            )
+            executor = ProcessExecutor() if is_here else UmlExecutor(kernel.find(), plan.clock, processors=[processor])
             return function(executor, scenario, plan, folder)
 
     with shared_folder() as folder:
@@ -155,7 +152,7 @@ class DaskProgress:
             raise MeasurementFailed("nobody waits for this cell any more")
 
 
-class ProcessExecutor(WithTracebacks):
+class ProcessExecutor(GuestExecutor):
     """This machine's own kernel, in a process that is started for the cell, because a sandbox needs one of its own."""
 
     name = LocalExecutor.name

@@ -1,6 +1,7 @@
 """Calls of functions in guests (`flightpath.calls`): the near side."""
 
 import contextlib
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
@@ -13,6 +14,9 @@ from flightpath.errors import MeasurementFailed
 from flightpath.launcher import python_module
 
 _Value = TypeVar("_Value")
+
+_MAX_CHARACTERS = 6000
+"""Most of a traceback that is shown: its end."""
 
 
 class GuestCall(Generic[_Value]):
@@ -37,8 +41,17 @@ class GuestCall(Generic[_Value]):
         if file.exists():
             return self._returns.value(file.read_bytes())
         if code is not None:
-            raise MeasurementFailed(f"the {self.guest.kind} ended without an answer: {self.guest.console()}")
+            ended = f"the {self.guest.kind} ended without an answer: {self.guest.console()}"
+            raise MeasurementFailed(self._traceback() or ended)
         return None
+
+    def _traceback(self) -> str:
+        """Returns the exception that ended the function, one that nobody expected, with its traceback; or nothing."""
+        printed = self.guest.shared / "stderr"
+        text = printed.read_text(encoding="utf-8", errors="replace") if printed.exists() else ""
+        _, began, rest = text.partition("Traceback (most recent call last):")
+        traceback = f"{began}{rest}".strip()[-_MAX_CHARACTERS:]
+        return f"{traceback.splitlines()[-1]}\n{textwrap.indent(traceback, '    ')}" if began else ""
 
     def wait(self, time_limit_s: float | None = None) -> _Value:
         """Waits for what the function returns.

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from execution import placement
+from execution.guest_executors import GuestExecutor
 from execution.guests.guest import Guest
 from execution.guests.process import ProcessGuest
 from execution.placement import ExecutorKind
-from execution.tracebacks import WithTracebacks
 from flightpath.clock import Clock
 from scenarios.command import runner
 from scenarios.dtn_window import DtnWindow
 
 
-class FarExecutor(WithTracebacks):
+class FarExecutor(GuestExecutor):
     """Another machine, as over SSH: a program here starts a program there, which shares a folder with it."""
 
     name = "far"
