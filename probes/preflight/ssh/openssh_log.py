@@ -60,8 +60,8 @@ class OpenSshLog:
     @property
     def ciphers(self) -> tuple[str, str]:
         """The ciphers from the far end, and to it."""
-        ways = ("server->client", "client->server")
-        return tuple(self._after(f"{_DEBUG}kex: {way} cipher: ").partition(" ")[0] for way in ways)
+        received, sent = (self._after(f"{_DEBUG}kex: {way} cipher: ") for way in ("server->client", "client->server"))
+        return received.partition(" ")[0], sent.partition(" ")[0]
 
     def phases(self) -> tuple[float, float, float]:
         """Returns how long connecting, the key exchange and the log-in took, in seconds.
@@ -126,7 +126,7 @@ class OpenSshLog:
                 f"{target}: it wants a second factor ({methods_text}), and nobody can be asked for it",
                 "measure on a terminal, or let SSH_ASKPASS answer (with SSH_ASKPASS_REQUIRE=force)",
             )
-        tried = dict.fromkeys(_key_text(*each, could_ask) for each in _TRIED.findall(text))
+        tried = dict.fromkeys(_key_text(path, key, more, could_ask) for path, key, more in _TRIED.findall(text))
         return LoginRefused(
             f"{target}: log-in refused: tried {', '.join(tried) or 'nothing (no key was found)'}; "
             f"it accepts {methods_text}",

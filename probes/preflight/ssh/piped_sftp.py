@@ -30,7 +30,7 @@ class Pipe:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 (`close` closes it)
         with theirs:
             self._process = subprocess.Popen(
-                argv, stdin=theirs, stdout=theirs, stderr=self._complaints, start_new_session=True
+                argv, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=self._complaints, start_new_session=True
             )
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             self._ours.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
