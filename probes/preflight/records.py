@@ -300,7 +300,8 @@ class PreflightResult:
 
     def to_json(self) -> str:
         """Returns one JSON object, which `from_json` reads."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
+        fields = {**asdict(self), "target": self.target.as_json(), "spec": self.spec.as_json()}
+        return json.dumps({"format": FORMAT, **fields}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

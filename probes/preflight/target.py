@@ -4,13 +4,16 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from flightpath.commands import CommandFailed, how_ended, require, run
 from flightpath.errors import UsageError
 
 _CONFIGURATION_LIMIT_S = 30
+_ONLY_OPENSSH = ("CertificateFile", "PKCS11Provider")
+"""Settings of which paramiko knows nothing."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Target:
         host_key_name: name under which known_hosts has the host; "" means `host` and `port`.
         identities_only: whether to try only `identity_files`, even if the agent has more keys.
         identity_agent: socket of the agent; "" means the one in the environment, `none` means no agent.
+        proxy: how it is reached if not directly: `ProxyJump gate`, `ProxyCommand`; "" otherwise.
     """
 
     name: str
@@ -36,6 +40,11 @@ class Target:
     host_key_name: str = ""
     identities_only: bool = False
     identity_agent: str = ""
+    proxy: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the fields as JSON values; without a proxy, none is named, as before there was one."""
+        return {name: value for name, value in asdict(self).items() if name != "proxy" or value}
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -51,6 +60,8 @@ class Resolved:
         hash_names: whether names are hashed when they are added to known_hosts (HashKnownHosts).
         family: `any`, `inet` or `inet6` (AddressFamily).
         revoked_keys_files: files of host keys that must not be accepted (RevokedHostKeys).
+        ssh_options: options that ssh(1) must get, besides the target's name, to reach it.
+        only_openssh: the setting because of which only ssh(1) reaches it; "" if it need not be ssh(1).
     """
 
     target: Target
@@ -58,6 +69,8 @@ class Resolved:
     hash_names: bool
     family: str
     revoked_keys_files: tuple[str, ...] = ()
+    ssh_options: tuple[str, ...] = ()
+    only_openssh: str = ""
 
 
 def resolve(
@@ -91,19 +104,13 @@ def resolve(
         printed = run([require("ssh"), "-G", *options, "--", name], timeout_s=_CONFIGURATION_LIMIT_S)
     except CommandFailed as error:
         raise UsageError(f"{text}: {error.args[0].partition(f' {how_ended(255)}: ')[2] or error.args[0]}") from error
-    return parse_configuration(name, printed)
+    return replace(parse_configuration(name, printed), ssh_options=tuple(options))
 
 
 def parse_configuration(name: str, printed: str) -> Resolved:
     """Parses the output of `ssh -G NAME`."""
     lines = [line.partition(" ")[::2] for line in printed.splitlines()]
     settings = dict(reversed(lines))  # of a repeated one, the first
-    for key in ("proxyjump", "proxycommand"):
-        if settings.get(key, "none") != "none":
-            raise UsageError(
-                f"{name} is reached through a proxy ({key} {settings[key]})",
-                "preflight needs a direct connection: run it on the proxy, or name a host that is reached directly",
-            )
     host, port, user = settings["hostname"], settings["port"], settings["user"]
     tokens = {"%": "%", "d": str(Path.home()), "h": host, "n": name, "p": port, "r": user}
     files = shlex.split(settings.get("userknownhostsfile", "")) + shlex.split(settings.get("globalknownhostsfile", ""))
@@ -117,6 +124,7 @@ def parse_configuration(name: str, printed: str) -> Resolved:
         host_key_name=settings.get("hostkeyalias", "none").replace("none", ""),
         identities_only=settings.get("identitiesonly") == "yes",
         identity_agent=_agent(settings.get("identityagent", "SSH_AUTH_SOCK"), tokens),
+        proxy=_proxy(settings),
     )
     return Resolved(
         target,
@@ -126,7 +134,19 @@ def parse_configuration(name: str, printed: str) -> Resolved:
         revoked_keys_files=tuple(
             _path(file, tokens) for file in shlex.split(settings.get("revokedhostkeys", "")) if file != "none"
         ),
+        only_openssh=_proxy(settings) or next((name for name in _ONLY_OPENSSH if _is_set(settings, name.lower())), ""),
     )
+
+
+def _is_set(settings: Mapping[str, str], key: str) -> bool:
+    return settings.get(key, "none") != "none"
+
+
+def _proxy(settings: Mapping[str, str]) -> str:
+    """Returns how a host is reached through another; a command's words may be secret."""
+    if _is_set(settings, "proxyjump"):
+        return f"ProxyJump {settings['proxyjump']}"
+    return "ProxyCommand" if _is_set(settings, "proxycommand") else ""
 
 
 def _agent(setting: str, tokens: Mapping[str, str]) -> str:

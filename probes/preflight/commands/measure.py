@@ -36,7 +36,9 @@ from probes.preflight.spec import (
     DEFAULT_TIME_LIMIT_S,
     OUTPUT,
     TRANSFER,
+    Client,
     Family,
+    Option,
     TransferSpec,
     add_options,
     read_json,
@@ -51,7 +53,8 @@ install at the other. It reports the throughput of the transfer alone (without l
 and whether the path was the limit or this machine; then the figure is not one of the path, and the exit code is 4.
 
 Without REMOTE_FILE, the probe makes a file in a temporary folder at the far end and removes it afterwards. It uses the
-agent, key files, known_hosts and ~/.ssh/config of ssh(1); if `ssh HOST` works without a question, so does this."""
+agent, key files, known_hosts and ~/.ssh/config of ssh(1). Jump hosts, second factors and certificates are left to
+ssh(1) itself, which is slower; the measurement says so, and what it costs."""
 
 _EPILOG = f"""\
 sizes: 500MB, 2GB, 64KiB (kB is 1000 bytes, KiB 1024) · rates: 500Mbit, 10Gbit · times: 10s, 2min
@@ -79,6 +82,12 @@ exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this mac
 4 measured, but this machine and not the path was the limit, 130 interrupted
 """
 _FAMILIES = {"inet": Family.IPV4, "inet6": Family.IPV6}
+
+_OF_SOCKETS = (
+    *("send_buffer_bytes", "receive_buffer_bytes", "window_clamp_bytes", "mss_bytes", "congestion_control"),
+    *("mptcp", "ssh_window_bytes"),
+)
+"""Settings of sockets and channels that this program makes itself."""
 
 _LOOK_BACK_S = 1.0
 _BAR = 24
@@ -174,11 +183,37 @@ def measure_and_store(
     Raises:
         FlightpathError: the measurement failed; the iterations that had ended are stored.
     """
-    from probes.preflight.measure.measurement import measure  # loads paramiko, which other commands do not need
-    from probes.preflight.ssh.session import Access
+    from probes.preflight.ssh.login import OnlyOpenSsh  # loads paramiko, which other commands do not need
 
     if spec.family is Family.ANY:
         spec = replace(spec, family=_FAMILIES.get(resolved.family, Family.ANY))
+    if resolved.only_openssh or spec.client is Client.OPENSSH:
+        return _measure_and_store(resolved, _by_openssh(spec, resolved.only_openssh or "--openssh"), location, options)
+    try:
+        return _measure_and_store(resolved, spec, location, options)
+    except OnlyOpenSsh:
+        return _measure_and_store(resolved, _by_openssh(spec, "second factor"), location, options)
+
+
+def _by_openssh(spec: TransferSpec, why: str) -> TransferSpec:
+    """Returns the specification for a measurement by ssh(1), which makes its sockets itself."""
+    set_here = [name for name in _OF_SOCKETS if getattr(spec, name) != TransferSpec.__dataclass_fields__[name].default]
+    if set_here:
+        option = CONNECTION[set_here[0]]
+        flag = option.flag if isinstance(option, Option) else next(iter(option))
+        raise UsageError(
+            f"{flag}: this host is reached by OpenSSH's client only ({why}), which makes its connections itself",
+            "leave the option out",
+        )
+    return replace(spec, client=Client.OPENSSH)
+
+
+def _measure_and_store(
+    resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
+) -> tuple[PreflightResult, str | None]:
+    from probes.preflight.measure.measurement import measure
+    from probes.preflight.ssh.session import Access
+
     recording = (
         Recording(location, resolved.target, spec, environment=environment(), profile=options.profile)
         if location
@@ -193,11 +228,15 @@ def measure_and_store(
                 except EOFError:
                     raise UsageError(f"{what}: none was given") from None
 
+        is_alone = options.batch or not sys.stdin.isatty()
+        version = () if spec.family is Family.ANY else (f"-{spec.family}",)
         access = Access(
             accept_new_host_key=options.accept_new_host_key or resolved.accept_new,
             hash_names=resolved.hash_names,
             revoked_keys_files=resolved.revoked_keys_files,
-            ask=None if options.batch or not sys.stdin.isatty() else ask,
+            ask=None if is_alone else ask,
+            ssh_options=(*resolved.ssh_options, *version),
+            terminal=None if is_alone else live.paused,
         )
         if recording:
             recording.begin(now())

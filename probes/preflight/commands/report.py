@@ -84,6 +84,9 @@ def _print_connection(console: Console, iteration: IterationResult, upload: bool
     stream = iteration.streams[0]
     facts = stream.connection
     subflows = max((sample.subflows for sample in stream.samples), default=0)
+    if not facts.congestion_control:
+        print_line(console, f"connection: only ssh(1) has it, so nothing is known of its TCP; {facts.server}")
+        return
     kind = f"MPTCP ({counted(subflows, 'subflow')})" if facts.mptcp else "TCP"
     print_line(
         console,

@@ -3,7 +3,7 @@
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ from flightpath.errors import UsageError
 from flightpath.units import counted, format_bytes, parse_span
 from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
-from probes.preflight.spec import NO_INFLUENCE
+from probes.preflight.spec import NO_INFLUENCE, TransferSpec
 from results.records import RunStatus
 from results.store.history import PastRun
 from results.store.query import RunQuery
@@ -145,8 +145,10 @@ def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[Pa
 
 
 def influences(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the settings that change what an iteration measures."""
-    return tuple(sorted((name, str(value)) for name, value in configuration.items() if name not in NO_INFLUENCE))
+    """Returns the settings that change what an iteration measures, without those that are as they always were."""
+    defaults = asdict(TransferSpec())
+    known = {name: value for name, value in configuration.items() if name not in NO_INFLUENCE}
+    return tuple(sorted((name, str(value)) for name, value in known.items() if value != defaults.get(name)))
 
 
 def describe(configuration: Mapping[str, Any]) -> str:

@@ -178,7 +178,7 @@ def add_profile(
     if store.count(RunQuery(SCENARIO_OF_PROFILES, profile=name)):
         raise UsageError(f"profile {name!r} exists", f"choose another name, or: preflight profile remove {name}")
     ends = {"host": host} if host else {"from": list(sources), "to": list(targets)}
-    plan = {"profile": name, **ends, "configuration": asdict(spec)}
+    plan = {"profile": name, **ends, "configuration": spec.as_json()}
     run_id = store.begin_run(SCENARIO_OF_PROFILES, plan, {}, ["preflight", "profile", "add", name], since)
     store.finish_run(run_id, RunStatus.DONE)
     return get_profile(store, name)

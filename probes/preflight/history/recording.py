@@ -93,7 +93,7 @@ class Recording:
         plan = {
             "host": self._target.name,
             "target": str(self._target),
-            "configuration": asdict(self._spec),
+            "configuration": self._spec.as_json(),
             "headlines": list(_HEADLINES),
             **({"profile": self._profile} if self._profile else {}),
         }
@@ -184,7 +184,7 @@ def route_changed(before: str, after: str) -> bool:
 
 
 def measurement_of(iteration: IterationResult, direction: Direction) -> Measurement:
-    """Returns the metrics and series of an iteration.
+    """Returns the metrics and series of an iteration; those of TCP are missing if only ssh(1) knows the connections.
 
     Metrics: `goodput` (bit/s; missing if everything came at once), `rtt` and `rtt_min` (ms: median and minimum of the
     kernel's samples of all streams), `mss`, `send_buffer`, `receive_buffer` (B, of one connection), the times of the
@@ -239,6 +239,8 @@ def _socket_metrics(connections: Sequence[StreamResult], last_samples: Sequence[
     if not connections:
         return {}
     facts = [stream.connection for stream in connections]
+    if not all(each.congestion_control for each in facts):  # ssh(1) has them
+        return {"connections": Metric(len(facts), "1")}
     return {
         "mss": Metric(min(each.mss_bytes for each in facts), "B"),
         "send_buffer": Metric(min(each.send_buffer_bytes for each in facts), "B"),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from flightpath.errors import MeasurementFailed
+from flightpath.units import format_rate
 from probes.preflight.measure import iperf3, route
 from probes.preflight.measure.environment import environment, now
 from probes.preflight.measure.preparation import Plan, prepare
@@ -20,8 +21,10 @@ from probes.preflight.records import (
     Status,
     StreamResult,
 )
-from probes.preflight.spec import NULL_SINK, Connections, TransferSpec
+from probes.preflight.spec import NULL_SINK, Client, Connections, TransferSpec
 from probes.preflight.ssh import sockets
+from probes.preflight.ssh.opening import open_session
+from probes.preflight.ssh.openssh import WINDOW_BYTES
 from probes.preflight.ssh.session import Access, Session
 from probes.preflight.target import Target
 from probes.preflight.transfer.curve import TransferCurve, aggregate, intervals
@@ -35,6 +38,9 @@ _BUSY = 0.9
 """Fraction of the time from which a process is the limit by computing, waiting for a processor or its disk."""
 
 _AT_RATE = 0.95
+
+_NEAR_WINDOW = 0.7
+"""Fraction of the rate of OpenSSH's window from which that is the limit: ramp and pauses account for the rest."""
 
 
 def measure(
@@ -50,7 +56,7 @@ def measure(
     """
     started_at = now()
     on_progress(Status("looking up the name"))
-    addresses = sockets.look_up(target.host, target.port, spec.family)
+    addresses = sockets.look_up(target.host, target.port, spec.family) if spec.client is Client.BUILT_IN else ()
     on_progress(Status("connecting"))
     with contextlib.ExitStack() as stack:
         # The connection that prepares the others must not be slowed down by their options.
@@ -62,12 +68,13 @@ def measure(
             mss_bytes=None,
             mptcp=False,
         )
-        control = stack.enter_context(Session(target, addresses, plain, access))
-        control.transport.set_keepalive(_KEEPALIVE_S)
+        control = stack.enter_context(open_session(target, addresses, plain, access))
+        control.keep_alive(_KEEPALIVE_S)
         notes = [f"its host key was added to {control.added_to}"] if control.added_to else []
         pool = stack.enter_context(ThreadPoolExecutor(2))
-        trace = pool.submit(route.trace, control.address) if spec.route else None
-        path_mtu = pool.submit(route.path_mtu, control.address) if spec.route else None
+        address = control.address if spec.route else None
+        trace = pool.submit(route.trace, address) if address else None
+        path_mtu = pool.submit(route.path_mtu, address) if address else None
         plan = stack.enter_context(prepare(control, spec, on_progress, notes))
         on_progress(Status("tracing the route"))
         traced_route = trace.result() if trace else None
@@ -77,10 +84,11 @@ def measure(
             iterations.append(iterate(number, control, spec, plan, on_progress))
             if on_iteration is not None:
                 on_iteration(iterations[-1])
+        notes += _notes_on(control, spec)
         if spec.mptcp and not all(stream.connection.mptcp for each in iterations for stream in each.streams):
             notes.append(_NOTE_MPTCP)
         by_iperf3 = None
-        if spec.iperf3_port is not None:
+        if spec.iperf3_port is not None and control.address is not None:
             on_progress(Status("measuring with iperf3"))
             by_iperf3 = iperf3.measure(control.address, spec, iterations[-1].transfer_s)
         on_progress(Status("cleaning up at the far end"))
@@ -107,7 +115,8 @@ def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_pr
             sink = stack.enter_context(local_file(sink, spec.size_bytes or plan.file_bytes))
         groups = [plan.parts] if spec.connections is Connections.ONE else [(part,) for part in plan.parts]
         access = control.access_for_streams()
-        jobs = [Job(control.target, spec, (control.address,), access, parts, sink) for parts in groups]
+        addresses = (control.address,) if control.address else ()
+        jobs = [Job(control.target, spec, addresses, access, parts, sink) for parts in groups]
         pool = stack.enter_context(WorkerPool(jobs))
         status = Status("connecting", number, spec.iterations, 0, plan.total, 0.0, spec.duration_limit_s)
         on_progress(status)
@@ -119,7 +128,43 @@ def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_pr
             on_progress(dataclasses.replace(status, phase="transferring", bytes=total, elapsed_s=elapsed))
 
         reports = pool.transfer(on_bytes)
-    return _result(number, started_at, spec, plan, reports)
+    result = _result(number, started_at, spec, plan, reports)
+    held = _held_by_window(result.streams, control.round_trip_s)
+    if held and result.verdict is LimitedBy.OK:
+        return dataclasses.replace(result, verdict=LimitedBy.CLIENT_LIMITED, reason=held)
+    return result
+
+
+def _held_by_window(streams: Sequence[StreamResult], round_trip_s: float | None) -> str:
+    """Returns why OpenSSH's window is the limit of a stream, in words; "" if it is not, or there is none."""
+    if not round_trip_s:
+        return ""
+    limit_bps = WINDOW_BYTES * 8 / round_trip_s
+    fastest = max(streams, key=lambda stream: stream.goodput_bps or 0.0)
+    if (fastest.goodput_bps or 0.0) < _NEAR_WINDOW * limit_bps:
+        return ""
+    return (
+        f"OpenSSH moves at most 2 MiB per round trip ({round_trip_s * 1e3:.3g} ms), that is "
+        f"{format_rate(limit_bps)} per stream, and stream {fastest.number} got {format_rate(fastest.goodput_bps or 0)}"
+    )
+
+
+def _notes_on(control: Session, spec: TransferSpec) -> list[str]:
+    """Returns what a reader must know of a connection by OpenSSH's client: what it costs, and what is missing."""
+    if spec.client is not Client.OPENSSH:
+        return []
+    notes = [f"reached by OpenSSH's client{f' ({control.target.proxy})' if control.target.proxy else ''}"]
+    if control.round_trip_s:
+        limit = format_rate(WINDOW_BYTES * 8 / control.round_trip_s)
+        notes[0] += (
+            f", which takes each stream at most 2 MiB per round trip: {limit} at {control.round_trip_s * 1e3:.3g} ms"
+        )
+    if control.access_for_streams().shared and spec.streams > 1:
+        notes.append("all streams shared one connection, because each log-in asks a question")
+    if spec.route or spec.iperf3_port is not None:
+        missing = [name for name, wanted in (("route", spec.route), ("iperf3", spec.iperf3_port is not None)) if wanted]
+        notes.append(f"not measured, because only ssh(1) knows the way: {' and '.join(missing)}")
+    return notes
 
 
 def _result(

@@ -9,7 +9,8 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.records import OnProgress, Status
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh.remote_folder import RemoteFolder
-from probes.preflight.ssh.session import TRANSPORT_ERRORS, Session, Sftp, reason
+from probes.preflight.ssh.session import Session
+from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
 from probes.preflight.transfer.stream import Part
 from probes.preflight.transfer.upload import WriteRefused
 

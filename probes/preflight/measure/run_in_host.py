@@ -3,7 +3,6 @@
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from flightpath.commands import end
@@ -38,7 +37,7 @@ def run_command(
     host: Host, command: Sequence[str], target: str, spec: TransferSpec, *, timeout_s: float
 ) -> PreflightResult:
     """Measures with a command that starts `preflight` in a host."""
-    argv = [*command, "--json", "--forget", "--batch", "--spec", json.dumps(asdict(spec)), "--", target]
+    argv = [*command, "--json", "--forget", "--batch", "--spec", json.dumps(spec.as_json()), "--", target]
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
     process = host.popen(argv, **pipes)
     try:

@@ -69,13 +69,33 @@ def check(target: Target, key: PKey, known: Sequence[KnownKey], revoked_keys_fil
     keys = [each for each in known if not each.marker]
     if keys and all(each.key != shown for each in keys):
         files = ", ".join(dict.fromkeys(each.file for each in keys))
-        raise HostKeyRefused(
-            f"{target.host}: its host key has CHANGED: it shows {key.get_name()} {key.fingerprint}, "
-            f"which differs from those in {files}",
-            "this may be an attack. If the key was changed on purpose: "
-            f"ssh-keygen -R '{_known_name(target)}', and check the new fingerprint with the machine's administrator",
-        )
+        raise changed(target, key.get_name(), key.fingerprint, files)
     return bool(keys)
+
+
+def changed(target: Target, kind: str, fingerprint: str, files: str) -> HostKeyRefused:
+    """Returns the error for a host that shows another key than the files have."""
+    return HostKeyRefused(
+        f"{target.host}: its host key has CHANGED: it shows {kind} {fingerprint}, which differs from those in {files}",
+        "this may be an attack. If the key was changed on purpose: "
+        f"ssh-keygen -R '{_known_name(target)}', and check the new fingerprint with the machine's administrator",
+    )
+
+
+def unknown(target: Target, kind: str, fingerprint: str) -> HostKeyRefused:
+    """Returns the error for a host of which no key is known."""
+    return HostKeyRefused(
+        f"{target.host}: its host key is unknown: {kind} {fingerprint}",
+        "check the fingerprint with the machine's administrator, then add --accept-new-host-key",
+    )
+
+
+def another(target: Target, first: str, now: str) -> HostKeyRefused:
+    """Returns the error for a host that shows another fingerprint than on an earlier connection."""
+    return HostKeyRefused(
+        f"{target.host}: its host key changed: first {first}, now {now}",
+        "several machines may share the name: measure one of them by its address",
+    )
 
 
 def _require_not_revoked(target: Target, key: PKey, file: Path) -> None:

@@ -29,11 +29,14 @@ Ask = Callable[[str], str]
 
 _TRIES = 3
 _PASSWORD_METHODS = ("password", "keyboard-interactive")
-_ONLY_PASSWORDS = "preflight can only give a password: let a key alone be enough for this user"
 
 
 class LoginRefused(FlightpathError):
     """The far end accepted none of the user's keys and passwords."""
+
+
+class OnlyOpenSsh(LoginRefused):
+    """The far end wants what paramiko cannot give, but ssh(1) perhaps can: a second factor, a token, an authority."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,7 @@ class Login:
                 ) from error
             return False
         if further_methods:
-            raise LoginRefused(
-                f"{self._target}: it wants a second factor ({', '.join(further_methods)})", _ONLY_PASSWORDS
-            )
+            raise OnlyOpenSsh(f"{self._target}: it wants a second factor ({', '.join(further_methods)})")
         return True
 
     def _answerer(self, secret: str) -> Callable[[str, str, list[tuple[str, bool]]], list[str]]:
@@ -122,7 +123,7 @@ class Login:
             prompts.extend(question for question, _shown in questions)
             if len(prompts) > 1:
                 more = prompts[-1].strip().rpartition("\n")[2]
-                raise LoginRefused(f"{self._target}: it asks for more than a password ({more!r})", _ONLY_PASSWORDS)
+                raise OnlyOpenSsh(f"{self._target}: it asks for more than a password ({more!r})")
             return [secret] * len(questions)
 
         return answer
@@ -195,6 +196,17 @@ def _agent_keys(path: str) -> tuple[PKey, ...]:
     except (OSError, SSHException):
         connection.close()
     return agent.get_keys()
+
+
+def has_passphrase(path: str) -> bool:
+    """Returns whether a file has a private key that cannot be read without its passphrase."""
+    try:
+        _load_key(path, None)
+    except PasswordRequiredException:
+        return True
+    except (SSHException, UnknownKeyType, ValueError, OSError):
+        return False
+    return False
 
 
 def _load_key(path: str, passphrase: str | None) -> PKey:

@@ -11,7 +11,7 @@ import stat
 
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.units import format_bytes
-from probes.preflight.ssh.session import TRANSPORT_ERRORS, Sftp, reason
+from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
 
 PREFIX = ".flightpath-preflight-"
 STALE_AFTER_S = 24 * 3600

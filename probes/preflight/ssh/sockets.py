@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flightpath import tcp_info
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
-from probes.preflight.records import KernelSample
+from probes.preflight.records import KernelSample, SocketFacts
 from probes.preflight.spec import Family, TransferSpec
 
 _IPPROTO_MPTCP = 262
@@ -107,6 +107,29 @@ def path_mtu(connection: socket.socket) -> int | None:
 
 def congestion_control(connection: socket.socket) -> str:
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0].decode()
+
+
+def facts_of(connection: socket.socket, *, cipher: str, server: str, host_key: str) -> SocketFacts:
+    """Returns the properties of a connection, and of the SSH that is spoken on it.
+
+    Raises:
+        OSError: the connection is closed.
+    """
+    local, remote = connection.getsockname(), connection.getpeername()
+    return SocketFacts(
+        local=(local[0], local[1]),
+        remote=(remote[0], remote[1]),
+        family=6 if connection.family == socket.AF_INET6 else 4,
+        mptcp=tcp_info.subflows(connection) > 0,
+        congestion_control=congestion_control(connection),
+        send_buffer_bytes=connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+        receive_buffer_bytes=connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+        mss_bytes=tcp_info.read(connection).sent_mss,
+        path_mtu=path_mtu(connection),
+        cipher=cipher,
+        server=server,
+        host_key=host_key,
+    )
 
 
 def _new_socket(address: Address, spec: TransferSpec) -> socket.socket:

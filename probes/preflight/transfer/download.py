@@ -6,15 +6,15 @@ The read-ahead is bounded and nothing that arrives is kept, so memory does not g
 import threading
 import time
 
-from paramiko import Message, SFTPClient, SFTPFile
+from paramiko import SFTPFile
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from probes.preflight.ssh.sftp import Sftp
 from probes.preflight.transfer.sinks import Sink
 from probes.preflight.transfer.stream import EOF, Part, Requests, Stream
 
 _READ = 5
-_WINDOW_ADJUST = b"\x5d"
 _MAX_REQUESTS_AT_ONCE = 256
 _LARGEST_ADJUSTMENT = 1024 * 1024
 _REFILL_BELOW = 0.75
@@ -27,11 +27,11 @@ class Download(Stream):
     `receive` runs in the transport's thread and never waits for the network; `pump` may.
     """
 
-    def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests, sink: Sink) -> None:
+    def __init__(self, sftp: Sftp, file: SFTPFile, part: Part, requests: Requests, sink: Sink) -> None:
         super().__init__(sftp, file, part, requests)
         self._sink = sink
-        self._adjust_at = max(1, min(self._channel.in_window_size // 4, _LARGEST_ADJUSTMENT))
-        self._may_send = self._channel.transport.clear_to_send.is_set  # without waiting for a key exchange
+        self._adjust_at = max(1, min(sftp.window_bytes // 4, _LARGEST_ADJUSTMENT))
+        self._may_send = sftp.may_send
         self._lock = threading.Lock()
         self._again: list[tuple[int, int]] = []
         self._write_at = 0
@@ -68,16 +68,12 @@ class Download(Stream):
         return self._sent - self._answered
 
     def _send_due(self) -> None:
-        if self.ended.is_set() or not self._channel.transport.is_active():
+        if self.ended.is_set() or not self._sftp.is_active:
             return
         size = self._received - self._adjusted
         if size >= self._adjust_at:
             self._adjusted += size
-            message = Message()
-            message.add_byte(_WINDOW_ADJUST)
-            message.add_int(self._channel.remote_chanid)
-            message.add_int(size)
-            self._channel.transport._send_user_message(message)
+            self._sftp.enlarge_window(size)
         requests: list[bytes] = []
         while len(requests) < _MAX_REQUESTS_AT_ONCE and (wanted := self._next_wanted()):
             self._sent += wanted[1]

@@ -4,18 +4,17 @@ import contextlib
 import multiprocessing
 import os
 import resource
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.util import get_temp_dir
 from typing import Any, Self
 
 from flightpath.commands import how_ended
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
 from flightpath.launcher import safe_path
+from probes.preflight.ssh.socket_folder import FOLDER_OF_SOCKETS, folder_of_sockets
 from probes.preflight.transfer import worker
 from probes.preflight.transfer.worker import Job, StreamReport
 
@@ -25,9 +24,6 @@ _CONNECTING_AT_ONCE = 8
 _ENDED_WITHIN_S = 2
 _FILES_OF_STREAM, _OTHER_FILES = 3, 40
 """Files that this process has open for each stream, and besides."""
-_SHORT_FOLDER = "/tmp"
-_MAX_FOLDER_BYTES = 70
-"""Length of TMPDIR with which the path of a socket in a folder there fits into 107 bytes (unix(7))."""
 
 
 @contextlib.contextmanager
@@ -41,17 +37,6 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         for name in variables:
             del os.environ[name]
         os.environ.update(before)
-
-
-def _folder_of_sockets() -> str:
-    """Makes the folder of multiprocessing's sockets, once; TMPDIR may be too long for it."""
-    usual = tempfile.tempdir
-    try:
-        if len(os.fsencode(tempfile.gettempdir())) > _MAX_FOLDER_BYTES:
-            tempfile.tempdir = _SHORT_FOLDER
-        return get_temp_dir()
-    finally:
-        tempfile.tempdir = usual
 
 
 def _allow_open_files(count: int) -> None:
@@ -96,7 +81,7 @@ class WorkerPool:
         _allow_open_files(_FILES_OF_STREAM * len(self._jobs) + _OTHER_FILES)
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([worker.__name__])
-        with _environment({**safe_path(), worker.FOLDER_OF_SOCKETS: _folder_of_sockets()}):
+        with _environment({**safe_path(), FOLDER_OF_SOCKETS: folder_of_sockets()}):
             forkserver.ensure_running()
             resource_tracker.ensure_running()
         connecting: set[int] = set()

@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from paramiko import SFTPClient, SFTPFile
+from paramiko import SFTPFile
 from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import FlightpathError, MeasurementFailed
+from probes.preflight.ssh.sftp import Sftp
 from probes.preflight.transfer.curve import CurveRecorder
 
 _REQUESTS_PER_SECOND = 100
@@ -62,7 +63,7 @@ class Stream(ABC):
         ended: set when everything was moved, the stream was stopped, or it failed.
     """
 
-    def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
+    def __init__(self, sftp: Sftp, file: SFTPFile, part: Part, requests: Requests) -> None:
         self.part = part
         self._sftp, self._file = sftp, file  # they close the channel when they are deleted
         self._channel = sftp.get_channel()

@@ -5,11 +5,12 @@ import os
 import threading
 import time
 
-from paramiko import SFTPClient, SFTPFile
+from paramiko import SFTPFile
 from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from probes.preflight.ssh.sftp import Sftp
 from probes.preflight.transfer.stream import OK, Part, Requests, Stream
 
 _WRITE = 6
@@ -22,7 +23,7 @@ class WriteRefused(MeasurementFailed):
 class Upload(Stream):
     """Writes random bytes to a part of a remote file, in a thread of its own."""
 
-    def __init__(self, sftp: SFTPClient, file: SFTPFile, part: Part, requests: Requests) -> None:
+    def __init__(self, sftp: Sftp, file: SFTPFile, part: Part, requests: Requests) -> None:
         super().__init__(sftp, file, part, requests)
         self._payload = memoryview(os.urandom(self._request_size))
         self._room = threading.Condition()

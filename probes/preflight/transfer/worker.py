@@ -15,12 +15,13 @@ from pathlib import Path
 from paramiko import SFTPFile
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from flightpath.tcp_info import read as read_tcp_info
 from probes.preflight.records import ClientLoad, EndedBy, KernelSample, Phases, SocketFacts
 from probes.preflight.spec import NULL_SINK, Direction, TransferSpec
-from probes.preflight.ssh import sockets
-from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
-from probes.preflight.ssh.session import TRANSPORT_ERRORS, Access, Session, Sftp, reason
+from probes.preflight.ssh.opening import open_session
+from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES
+from probes.preflight.ssh.session import Access, Session
+from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
+from probes.preflight.ssh.socket_folder import FOLDER_OF_SOCKETS
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 from probes.preflight.transfer.curve import TransferCurve
@@ -43,9 +44,6 @@ _AHEAD_OF_PATH = 4
 (Linux: twice the congestion window), and twice that while the congestion window still doubles."""
 
 _PROGRESS_S = 0.2
-
-FOLDER_OF_SOCKETS = "FLIGHTPATH_STREAM_SOCKETS"
-"""Environment variable that names the starting process's folder, which the probe removes when it ends by itself."""
 
 if (
     FOLDER_OF_SOCKETS in os.environ
@@ -91,7 +89,7 @@ def work(pipe: Connection, job: Job) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the probe handles Ctrl-C
     try:
-        with Session(job.target, job.addresses, job.spec, job.access) as session:
+        with open_session(job.target, job.addresses, job.spec, job.access) as session:
             pipe.send(_Worker(session, job, pipe).run())
     except (BrokenPipeError, EOFError, ConnectionResetError):
         return  # the probe has ended
@@ -106,7 +104,6 @@ class _Worker:
 
     def __init__(self, session: Session, job: Job, pipe: Connection) -> None:
         self._session, self._job, self._pipe, self._spec = session, job, pipe, job.spec
-        self._packetizer: BulkPacketizer = session.transport.packetizer
         self._window = job.spec.ssh_window_bytes or _AMPLE_WINDOW_BYTES
         self._samples: list[KernelSample] = []
         self._sinks: list[Sink] = []
@@ -121,13 +118,16 @@ class _Worker:
         session_s = time.monotonic() - begun
         self._pipe.send(None)
         self._pipe.recv()
-        before = self._used_s()
+        before, helper_before = self._used_s(), self._session.helper_used_s()
         self._sample()
         for stream in streams:
             with contextlib.suppress(*TRANSPORT_ERRORS):  # `_watch` reports a broken connection
                 stream.start()
         self._watch(streams)
         wall, cpu, queued, cipher, disk = (after - used for used, after in zip(before, self._used_s(), strict=True))
+        helped = tuple(after - used for used, after in zip(helper_before, self._session.helper_used_s(), strict=True))
+        if sum(helped) > cpu + queued:  # of the two, which work at the same time, the slower one may be the limit
+            cpu, queued = helped
         load = ClientLoad(cpu, queued, cipher, disk, max(0.0, wall - cpu - queued - disk))
         self._sample()
         facts = self._session.facts()
@@ -138,7 +138,7 @@ class _Worker:
     def _used_s(self) -> tuple[float, ...]:
         """Returns the time, and this process's use of processor, run queue, cipher and disk, in seconds."""
         used = resource.getrusage(resource.RUSAGE_SELF)
-        cipher_ns, disk_ns = self._packetizer.cipher_ns, sum(sink.disk_ns for sink in self._sinks)
+        cipher_ns, disk_ns = self._session.cipher_ns, sum(sink.disk_ns for sink in self._sinks)
         return time.monotonic(), used.ru_utime + used.ru_stime, _queued_s(), cipher_ns / 1e9, disk_ns / 1e9
 
     def _report(self, stream: Stream, session_s: float, facts: SocketFacts, load: ClientLoad) -> StreamReport:
@@ -163,7 +163,7 @@ class _Worker:
         else:
             self._sinks.append(Sink() if self._job.sink == NULL_SINK else FileSink(self._job.sink))
             stream = Download(sftp, file, part, requests, self._sinks[-1])
-        self._packetizer.consume(sftp.get_channel().chanid, stream.receive)
+        self._session.consume(sftp, stream.receive)
         return stream
 
     def _watch(self, streams: list[Stream]) -> None:
@@ -191,7 +191,7 @@ class _Worker:
     def _extend_ahead(self, streams: list[Stream], now: float) -> None:
         """Lets streams request further ahead, once per round trip, if the path holds more than was known."""
         with contextlib.suppress(OSError):  # closed; noticed elsewhere
-            rtt_s = read_tcp_info(self._session.connection).rtt_us / 1e6
+            rtt_s = self._session.smoothed_rtt_s()
             before, total_before = self._last_look or (now, 0)
             if 0 < now - before < rtt_s:
                 return
@@ -206,8 +206,8 @@ class _Worker:
         for stream in running:
             if stream.ended.is_set():
                 continue
-            if not self._session.transport.is_active():
-                error = self._session.transport.saved_exception
+            if not self._session.is_active:
+                error = self._session.failure
                 why = "" if error is None or isinstance(error, EOFError) or not str(error) else f" ({error})"
                 total = self._job.parts[0].total
                 moved = f"{stream.recorder.total}" + (f" of {total}" if total is not None else "")
@@ -236,7 +236,7 @@ class _Worker:
             self._pipe.recv()  # raises EOFError: the probe sends nothing during a transfer, so it has ended
 
     def _sample(self) -> None:
-        if sample := sockets.sample(self._session.connection):
+        if sample := self._session.sample():
             self._samples.append(sample)
 
 

@@ -22,7 +22,7 @@ from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, 
 from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
 from probes.preflight.ssh.login import Credential
-from probes.preflight.ssh.session import reason
+from probes.preflight.ssh.sftp import reason
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target, parse_configuration, resolve
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
@@ -143,10 +143,27 @@ def test_configuration_is_read_as_ssh_prints_it(monkeypatch):
     assert (found.accept_new, found.hash_names, found.family) == (True, True, "inet6")
 
 
-@pytest.mark.parametrize("setting", ["proxyjump gate", "proxycommand nc %h %p"])
-def test_proxies_are_refused(setting):
-    with pytest.raises(UsageError, match="proxy"):
-        parse_configuration("dtn", f"{_TOLD}{setting}\n")
+@pytest.mark.parametrize(
+    ("setting", "proxy", "only"),
+    [
+        ("proxyjump gate,me@inner", "ProxyJump gate,me@inner", "ProxyJump gate,me@inner"),
+        ("proxycommand nc --password secret %h %p", "ProxyCommand", "ProxyCommand"),
+        ("certificatefile ~/.ssh/dtn-cert.pub", "", "CertificateFile"),
+        ("pkcs11provider /usr/lib/token.so", "", "PKCS11Provider"),
+        ("pkcs11provider none", "", ""),
+    ],
+)
+def test_settings_that_only_ssh_understands(setting, proxy, only):
+    found = parse_configuration("dtn", f"{_TOLD}{setting}\n")
+    assert (found.target.proxy, found.only_openssh) == (proxy, only)
+
+
+def test_options_reach_ssh_as_they_reached_its_configuration(tmp_path):
+    file = tmp_path / "config"
+    file.write_text("Host dtn\n    ProxyJump gate\n")
+    found = resolve("me@dtn", port=2022, configuration=str(file))
+    assert found.ssh_options == ("-F", str(file), "-p", "2022", "-l", "me")
+    assert found.only_openssh == "ProxyJump gate"
 
 
 def test_host_keys():

@@ -15,9 +15,10 @@ from paramiko import ECDSAKey
 from paramiko.sftp import CMD_HANDLE, CMD_INIT, CMD_NAME, CMD_OPENDIR, CMD_READDIR, CMD_STATUS, CMD_VERSION
 
 from probes.preflight.history.recording import default_folder
-from probes.preflight.ssh import host_keys, session
+from probes.preflight.ssh import host_keys
+from probes.preflight.ssh import sftp as sftp_module
 from probes.preflight.ssh.host_keys import HostKeyRefused
-from probes.preflight.ssh.session import MAX_ENTRIES, Sftp
+from probes.preflight.ssh.sftp import MAX_ENTRIES, Sftp
 from probes.preflight.target import Target, parse_configuration
 from tests.support.preflight_made_up import measurement, store_result
 
@@ -109,7 +110,7 @@ def test_a_listing_without_an_end_is_cut_off(sftp):
 
 @pytest.mark.parametrize("sftp", [(0, 0)], indirect=True)
 def test_empty_answers_without_an_end_are_given_up(sftp, monkeypatch):
-    monkeypatch.setattr(session, "LISTING_LIMIT_S", 0.5)
+    monkeypatch.setattr(sftp_module, "LISTING_LIMIT_S", 0.5)
     begun = time.monotonic()
     assert sftp.first_entries(".") == []
     assert time.monotonic() - begun < 5
