@@ -136,7 +136,7 @@ def _ssh_asks_for_a_second_factor_once() -> None:
 
 
 def _where_nobody_can_be_asked_for_it_askpass_answers() -> None:
-    done = subprocess.run(preflight("--batch"), capture_output=True, text=True, cwd=PROJECT, timeout=60)
+    done = finished(preflight("--batch"), timeout=60)
     said = Done(done.returncode, done.stdout, done.stderr).error()
     assert "it wants a second factor" in said and "nobody can be asked for it" in said and "SSH_ASKPASS" in said
     answering = HOMES / "answering"
@@ -144,7 +144,7 @@ def _where_nobody_can_be_asked_for_it_askpass_answers() -> None:
     answering.chmod(0o755)
     environment = {**os.environ, "SSH_ASKPASS": str(answering), "SSH_ASKPASS_REQUIRE": "force"}
     words = preflight("--batch", "--size", "1MB", "-P", "2")
-    done = subprocess.run(words, capture_output=True, text=True, cwd=PROJECT, timeout=60, env=environment)
+    done = finished(words, timeout=60, env=environment)
     assert done.returncode in (0, 4), done.stderr
     assert "reached by OpenSSH's client, which takes each stream at most 2 MiB per round trip" in done.stdout
 
