@@ -38,11 +38,15 @@ class GuestCall(Generic[_Value]):
         """
         code = self.guest.exit_code()
         file = self.guest.shared / ANSWER
-        if file.exists():
-            return self._returns.value(file.read_bytes())
-        if code is not None:
-            ended = f"the {self.guest.kind} ended without an answer: {self.guest.console()}"
-            raise MeasurementFailed(self._traceback() or ended)
+        try:
+            if file.exists():
+                return self._returns.value(file.read_bytes())
+            if code is not None:
+                raise MeasurementFailed(f"the {self.guest.kind} ended without an answer: {self.guest.console()}")
+        except MeasurementFailed as error:
+            if traceback := self._traceback():
+                raise MeasurementFailed(traceback, error.hint) from error
+            raise
         return None
 
     def _traceback(self) -> str:
