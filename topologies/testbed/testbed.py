@@ -135,10 +135,15 @@ class Testbed:
         return Calibration(tuple(links), tuple(paths))
 
     def round_trip_s(self, a: MultihomedHost, b: MultihomedHost, port: int) -> float:
-        """Returns the delay of the links on the path between two hosts to `b`'s interface `port`, and of those back."""
-        back = port if port in a.addresses else min(a.addresses)
+        """Returns the delay of the path from `a` to interface `port` of `b` and back; 0 if there is no path."""
+        back = port if port in a.addresses else min(a.addresses, default=port)
+        if not (back in a.addresses and port in b.addresses):
+            return 0.0
         description = describe(self.net)
-        there_and_back = [*_specs_between(description, a, b, port), *_specs_between(description, b, a, back)]
+        try:
+            there_and_back = [*_specs_between(description, a, b, port), *_specs_between(description, b, a, back)]
+        except FlightpathError:
+            return 0.0
         return sum(spec.delay_s for spec in there_and_back)
 
     def description(self) -> Mapping[str, Any]:
