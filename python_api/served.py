@@ -14,6 +14,7 @@ from typing import IO, Any
 from experiments import fidelity
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.units import parse_bytes
+from flightpath.waiting import wait_until
 from probes.preflight import TransferSpec
 from probes.sftp import SftpTransfer
 from probes.transfers.iperf3 import Iperf3
@@ -27,6 +28,9 @@ from topologies.links.changes import DIRECTIONS
 from topologies.links.conditions import Stepper
 from topologies.links.emulated_link import EmulatedLink
 from topologies.testbed.testbed import Testbed
+
+_KILLED_S = 10.0
+"""Longest wait for the end of processes that were killed."""
 
 Ended = tuple[int, str, str]
 """A program's exit code, as `subprocess` has it, stdout and stderr."""
@@ -54,9 +58,19 @@ class _Program:
         return code, _text(self.stdout), _text(self.stderr)
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Sends a signal to it and to what it has started in its session."""
+        """Sends a signal to it and to what it has started in its session; waits until SIGKILL has ended all of it."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
+        if number is signal.SIGKILL:
+            wait_until(self._is_gone, f"the end of {self.name}", _KILLED_S)
+
+    def _is_gone(self) -> bool:
+        self.process.poll()
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
 
 
 class ServedNetwork:

@@ -20,6 +20,13 @@ from flightpath.project import cache_folder
 CONFIGURATION = Path(__file__).with_name("kernel.config")
 CHANGES = Path(__file__).with_name("kernel.patch")
 """Changes of the source; docs/virtual-time.md explains them."""
+IDENTITY = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
+    "KBUILD_BUILD_USER": "flightpath",
+    "KBUILD_BUILD_HOST": "flightpath",
+    "KBUILD_BUILD_VERSION": "1",
+}
+"""What a kernel says of its build (`uname -v`). It becomes part of its random numbers: the same on all machines."""
 _PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz", "patch")
 _STEPS = 1740
 """Lines that a whole build prints, roughly: the scale of the progress."""
@@ -152,7 +159,8 @@ def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progr
 
 
 def _fingerprint() -> str:
-    return hashlib.sha256(CONFIGURATION.read_bytes() + CHANGES.read_bytes()).hexdigest()[:12]
+    made_from = CONFIGURATION.read_bytes() + CHANGES.read_bytes() + repr(IDENTITY).encode()
+    return hashlib.sha256(made_from).hexdigest()[:12]
 
 
 @contextmanager
@@ -203,7 +211,7 @@ def _unpack(source: Path, tree: Path) -> None:
 
 
 def _compile(tree: Path, progress: Progress, jobs: int, version: str) -> None:
-    make = [require("make"), "-C", str(tree), "ARCH=um", f"-j{jobs}"]
+    make = [require("make"), "-C", str(tree), "ARCH=um", f"-j{jobs}", *map("=".join, IDENTITY.items())]
     progress(0.08, "configuring")
     run([*make, "allnoconfig"], timeout_s=300)
     merge = [str(tree / "scripts/kconfig/merge_config.sh"), "-m", ".config", str(CONFIGURATION)]

@@ -39,7 +39,6 @@ from probes.preflight.target import Target
 WINDOW_BYTES = 2 * 1024 * 1024
 """The window of a channel in OpenSSH (channels.h, CHAN_SES_WINDOW_DEFAULT)."""
 
-_PIDFD_GETFD = 438
 _STEPS = 3
 """Steps of connecting, each of which has the time limit: TCP, key exchange, log-in."""
 
@@ -267,7 +266,7 @@ def _tcp_socket_of(process: int) -> socket.socket | None:
         try:
             for entry in Path(f"/proc/{process}/fd").iterdir():
                 if str(entry.readlink()).startswith("socket:"):
-                    copy = socket.socket(fileno=libc.call("syscall", _PIDFD_GETFD, descriptor, int(entry.name), 0))
+                    copy = socket.socket(fileno=libc.duplicate(descriptor, int(entry.name)))
                     if copy.family in (socket.AF_INET, socket.AF_INET6):
                         return copy
                     copy.close()

@@ -102,6 +102,11 @@ def test_the_coarse_clock_is_exact_and_programs_that_call_without_end_cannot_sto
     assert 0.008 <= polls_s < 0.011, "after 100 polls of what is ready, each further one takes 10 us"
 
 
+def test_date_and_machine_of_the_build_are_not_in_the_kernel_and_so_not_in_its_random_numbers():
+    version, date = kernel.IDENTITY["KBUILD_BUILD_VERSION"], kernel.IDENTITY["KBUILD_BUILD_TIMESTAMP"]
+    assert run("uname", "-v").stdout == f"#{version} {date}\n"
+
+
 def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_fail(tmp_path):
     draw = 'date -u +%F; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo "$n"; exit $((n % 2))'
     options = ("--seeds", "1-8", "--same", "--results", str(tmp_path))

@@ -202,7 +202,7 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     assert main(["--dry-run", *words]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("multipath_10gbe"), "what needs a quiet machine comes first"
-    assert "dtn_window" in printed and "0 of 72 cells" in printed and f"--results {folder} --jobs 2" in printed
+    assert "dtn_window" in printed and "0 of 108 cells" in printed and f"--results {folder} --jobs 2" in printed
     assert not folder.exists()
 
 
