@@ -25,7 +25,7 @@ from results.metrics import of_network
 from results.records import Cell, CellResult, Measurement, ParameterValue
 from topologies.links import events
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.emulators import choose_emulator, disciplines_of
+from topologies.links.emulators import choose_emulator, specs_of
 from topologies.links.events import LinkEvent
 from topologies.links.spec import LinkSpec
 from topologies.testbed.capacity import capacity_bps
@@ -268,17 +268,17 @@ class Scenario(ABC):
         """Checks that this machine can measure a plan; starts nothing.
 
         Raises:
-            UsageError: an event does not fit a topology.
+            UsageError: an event does not fit a topology, or the emulator a link.
             MissingCapability: a link emulator, a program or a congestion control is missing.
         """
-        disciplines: set[str] = set()
+        specs: set[LinkSpec] = set()
         for cell in plan.cells():
             topology = self.topology(cell, plan)
             events.check(self.link_events(cell, plan), topology)
             captures.check(plan, topology)
-            disciplines |= disciplines_of(topology)
+            specs |= specs_of(topology)
         recordings.check(plan)
-        choose_emulator(plan.settings["emulator"], disciplines)
+        choose_emulator(plan.settings["emulator"], specs)
         for program in (*self.programs, *_TESTBED_PROGRAMS):
             require(program)
         for algorithm in {name for cell in plan.cells() for name in self.algorithms(cell, plan)}:
@@ -299,7 +299,7 @@ class Scenario(ABC):
         planned, emulator = self.link_events(cell, plan), plan.settings["emulator"]
         topology = self.topology(cell, plan)
         if planned:  # a link that is to change must be emulated, even if it has no limits to begin with
-            emulator = choose_emulator(emulator, disciplines_of(topology))
+            emulator = choose_emulator(emulator, specs_of(topology))
         options = {**self.testbed_options(cell, plan), "datapath": plan.settings["datapath"], "emulator": emulator}
         with ExitStack() as stack:
             testbed = stack.enter_context(Testbed(topology, **options))

@@ -78,20 +78,22 @@ def running(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def await_end(
-    process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], too_late: str
+    process: subprocess.Popen[str], limit_s: float, watch: Callable[[], None], too_late: str, round_trip_s: float = 0.0
 ) -> tuple[str, str]:
     """Waits until a program has ended, and returns its stdout and stderr, both pipes.
 
-    Calls `watch` a few times a second; an exception from it ends the wait.
+    Calls `watch` a few times a second, or a hundred times per round trip of a long path; an exception from it ends the
+    wait.
 
     Raises:
         MeasurementFailed: it takes longer than `limit_s`; with the message `too_late`.
     """
+    pause_s = max(_WATCH_S, round_trip_s / 100)
     while True:
         try:
-            return process.communicate(timeout=_WATCH_S)
+            return process.communicate(timeout=pause_s)
         except subprocess.TimeoutExpired as error:
             watch()
-            limit_s -= _WATCH_S
+            limit_s -= pause_s
             if limit_s < 0:
                 raise MeasurementFailed(too_late) from error

@@ -14,7 +14,8 @@ _NUMBER_WITH_UNIT = re.compile(r"\s*(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[
 _BITS_PER_SECOND = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _BYTES = {"PB": 1e15, "TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
-_MORE_SECONDS = {**_SECONDS, "min": 60.0}
+_MINUTES_AND_MORE = {"d": 86_400.0, "h": 3600.0, "min": 60.0}
+_MORE_SECONDS = {**_SECONDS, **_MINUTES_AND_MORE, "m": 60.0}
 _MORE_BYTES = {**_BYTES, "PiB": 2**50, "TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 _SPAN = re.compile(r"(?i)\s*(?:(\d+)\s*d)?\s*(?:(\d+)\s*h)?\s*(?:(\d+)\s*m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)\s*s)?\s*")
 _SPAN_SECONDS = (86_400, 3600, 60, 1)
@@ -27,8 +28,8 @@ def parse_bandwidth(text: str, field: str = "bandwidth") -> int:
 
 
 def parse_duration(text: str, field: str = "delay") -> float:
-    """Parses seconds: `15ms`, `200us`, `1.5s`, `2min` or a bare `0`."""
-    return _parse(text, field, _MORE_SECONDS, "15ms, 200us, 1.5s, 2min, 0")
+    """Parses seconds: `15ms`, `200us`, `1.5s`, `8m` or `8min`, `2h`, `5d` or a bare `0`."""
+    return _parse(text, field, _MORE_SECONDS, "15ms, 200us, 1.5s, 8m (minutes), 2h, 5d, 0")
 
 
 def parse_probability(text: str, field: str = "loss") -> float:
@@ -68,8 +69,17 @@ def format_rate(bits_per_second: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Formats a duration as `parse_duration` reads it, in the largest unit: `15ms`."""
-    return "0" if seconds == 0 else _format(seconds, _SECONDS)
+    """Formats a duration as `parse_duration` reads it, in the largest unit: `15ms`.
+
+    From a minute on that is the largest one that divides it: `8min`, `90s`.
+    """
+    if seconds == 0:
+        return "0"
+    if seconds < 60:
+        return _format(seconds, _SECONDS)
+    fitting = (unit for unit, scale in _MINUTES_AND_MORE.items() if seconds % scale == 0)
+    unit = next(fitting, "s")
+    return f"{seconds / _MORE_SECONDS[unit]:.15g}{unit}"
 
 
 def format_bytes(size: float) -> str:

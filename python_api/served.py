@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -152,7 +152,8 @@ class ServedNetwork:
     def ping(self, source: str, target: str, count: int, interval: float, port: int) -> Measurement:
         """Pings from one host to another."""
         probe = Ping(count=count, interval_s=interval)
-        with self._between(source, target, port) as (here, _, address):
+        with self._between(source, target, port) as (here, there, address):
+            probe = replace(probe, round_trip_s=self._testbed.round_trip_s(here, there, port))
             return probe.run(here, address, watch=self._check)
 
     def iperf(self, source: str, target: str, port: int, options: Mapping[str, Any]) -> Measurement:
@@ -170,6 +171,7 @@ class ServedNetwork:
             ),
             self._watched().recording_congestion_control(source),
         ):
+            probe = replace(probe, round_trip_s=self._testbed.round_trip_s(here, there, port))
             return probe.run(here, address, watch=self._check)
 
     def transfer(self, source: str, target: str, size: str, port: int, options: Mapping[str, Any]) -> Measurement:

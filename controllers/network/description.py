@@ -22,7 +22,7 @@ LARGEST_PORT = 65279
 
 LARGEST_DPID = 2**64 - 1
 LARGEST_CAPACITY_BPS = 10**15
-LARGEST_DELAY_US = 24 * 3600 * 1_000_000
+LARGEST_DELAY_US = 30 * 86_400 * 1_000_000
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
@@ -121,7 +121,7 @@ class Link(_Described):
         if self.capacity_bps is not None and not 0 < self.capacity_bps <= LARGEST_CAPACITY_BPS:
             raise DescriptionError(f"capacity_bps: {self.capacity_bps} is not between 1 and 10^15")
         if self.delay_us is not None and not 0 <= self.delay_us <= LARGEST_DELAY_US:
-            raise DescriptionError(f"delay_us: {self.delay_us} is not between 0 and a day")
+            raise DescriptionError(f"delay_us: {self.delay_us} is not between 0 and 30 days")
         if self.a.switch == self.b.switch:
             raise DescriptionError(f"b.switch: both ends of the link are on {self.a.switch!r}")
 

@@ -30,7 +30,8 @@ from topologies.testbed.testbed import Testbed
 LOAD_BEGAN = "load_began_ns"
 """Fact of a cell in virtual time: when its load began, from which events and series count, since its kernel's start."""
 
-_RECORD_PERIOD_S = 0.2
+_RECORD_PERIOD_S, _RECORD_SHARE = 0.2, 0.1
+"""Time until connections are looked for again, and the share of the time since the first look that it is later."""
 
 
 class Watch:
@@ -159,8 +160,10 @@ class Watch:
         ended = threading.Event()
 
         def record() -> None:
-            while not self._algorithms.get(host) and not ended.wait(_RECORD_PERIOD_S):
+            pause_s, began = _RECORD_PERIOD_S, time.monotonic()
+            while not self._algorithms.get(host) and not ended.wait(pause_s):
                 self.record_congestion_control()
+                pause_s = max(pause_s, (time.monotonic() - began) * _RECORD_SHARE)
 
         thread = threading.Thread(target=record, daemon=True)
         thread.start()

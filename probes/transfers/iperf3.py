@@ -14,9 +14,12 @@ from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.hosts import Host, await_end, running
 from probes.probe import Probe
+from probes.tcp_timers import given_up
 from results.records import Measurement, Metric, Series
 
-_GRACE_S = 30.0
+_GRACE_S, _ROUND_TRIPS = 30.0, 10
+"""Time beyond its own after which a transfer is given up, and the round trips that iperf3 takes to begin and to end."""
+
 _BUSY_S, _BUSY_PAUSE_S = 3.0, 0.1
 _MOVABLE_SHARE = 0.25
 """Share of the measured time by which each of its ends may move inwards: see `between_crests`."""
@@ -36,6 +39,7 @@ class Iperf3(Probe):
         mss_bytes: TCP's maximum segment size; that of the path by default.
         udp_bps: send UDP datagrams at this rate instead, in all streams together.
         size_bytes: transfer so much instead of for a time; nothing is then left out as a warm-up.
+        round_trip_s: that of the path, without queues; the time limit is longer by some of them.
     """
 
     seconds: float = 5.0
@@ -49,6 +53,7 @@ class Iperf3(Probe):
     mss_bytes: int | None = None
     udp_bps: int | None = None
     size_bytes: int | None = None
+    round_trip_s: float = 0.0
 
     def __post_init__(self) -> None:
         if self.seconds < 1:
@@ -70,20 +75,24 @@ class Iperf3(Probe):
         """
         deadline = time.monotonic() + _BUSY_S
         while True:
+            began = time.monotonic()
             report = self._transfer(host, address, watch)
             if "error" not in report:
                 return self._measurement(report)
             # A server that has not finished with its last client refuses the next, in one way or another.
             may_be_busy = "busy" in report["error"] or "control message" in report["error"]
             if report.get("intervals") or not may_be_busy or time.monotonic() > deadline:
-                raise MeasurementFailed(f"iperf3 from {host.name} to {address}: {report['error']}")
+                reason = given_up(host, report["error"], time.monotonic() - began) or report["error"]
+                raise MeasurementFailed(f"iperf3 from {host.name} to {address}: {reason}")
             time.sleep(_BUSY_PAUSE_S)
 
     def _transfer(self, host: Host, address: str, watch: Callable[[], None]) -> Mapping[str, Any]:
         name = f"iperf3 from {host.name} to {address}"
-        limit_s = self.warm_up_s + self.seconds + _GRACE_S
+        grace_s = _GRACE_S + _ROUND_TRIPS * self.round_trip_s
+        limit_s = self.warm_up_s + self.seconds + grace_s
         with running(host, self._command(address)) as process:
-            stdout, stderr = await_end(process, limit_s, watch, f"{name}: still running {_GRACE_S:g} s after its time")
+            too_late = f"{name}: still running {grace_s:g} s after its time"
+            stdout, stderr = await_end(process, limit_s, watch, too_late, self.round_trip_s)
         try:
             return json.loads(stdout)
         except ValueError as error:

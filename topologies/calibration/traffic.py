@@ -20,6 +20,7 @@ PROBE_BYTES = HEADERS_BYTES + MIN_PAYLOAD_BYTES
 SHORT_QUEUE_S = 0.001
 """Queue length below which no program can keep a link busy, because it is sometimes delayed for longer."""
 
+_LONG_DELAY_S = 1.0
 _QUIET_S, _MAX_WAIT_S, _MAX_QUEUE_WAIT_S = 0.02, 1.0, 10.0
 
 
@@ -121,6 +122,7 @@ class LinkTraffic:
     def _wait(self, ways: Sequence[OneWay], train: int, count: int) -> None:
         """Collects frames until all have arrived or no more arrive."""
         quiet_since = time.monotonic()
+        due = quiet_since + min(_least_transit_s(way.spec) for way in ways)
         deadline = quiet_since + _MAX_WAIT_S + max(_max_transit_s(way.spec) for way in ways)
         seen = -1
         while time.monotonic() < deadline:
@@ -135,7 +137,14 @@ class LinkTraffic:
                 counters["queued_packets"] for counters in self._link.stats()["directions"].values()
             ):
                 return
-            select.select([way.receiver for way in ways], [], [], _QUIET_S / 4)
+            pause_s = max(_QUIET_S / 4, due - time.monotonic())
+            select.select([way.receiver for way in ways], [], [], pause_s)
+
+
+def _least_transit_s(spec: LinkSpec) -> float:
+    """Returns the time before which nothing arrives over a long link; waking meanwhile would make virtual time slow."""
+    least_s = spec.delay_s - JITTERS * spec.jitter_s
+    return least_s if least_s > _LONG_DELAY_S else 0.0
 
 
 def _max_transit_s(spec: LinkSpec) -> float:

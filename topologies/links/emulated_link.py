@@ -138,6 +138,10 @@ class EmulatedLink(Link, ChangeableLink):
     def require(cls, disciplines: Collection[str] = ()) -> None:
         """Raises MissingCapability if this machine, or this user, cannot make such links, with these queues."""
 
+    @classmethod
+    def refuse_impossible(cls, spec: LinkSpec) -> None:
+        """Raises UsageError, naming the field, for a specification that this emulator cannot emulate."""
+
     @abstractmethod
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         """Starts making the link, or only plans it; `make_all` does the rest."""

@@ -8,7 +8,7 @@ from mininet.node import Node
 from mininet.topo import Topo
 
 from flightpath.clock import Clock, clock_here
-from flightpath.errors import MissingCapability, UsageError
+from flightpath.errors import FlightpathError, MissingCapability, UsageError
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.fields import Effect
 from topologies.links.netem import NetemLink
@@ -20,30 +20,37 @@ _LINKS: dict[str, type[EmulatedLink]] = {link.emulator: link for link in (RelayL
 EMULATORS = ("auto", *_LINKS)
 
 
-def choose_emulator(requested: str = "auto", disciplines: Collection[str] = ()) -> str:
-    """Returns the requested emulator, or for `auto` the first that works on this machine with these queue disciplines.
+def choose_emulator(requested: str = "auto", specs: Collection[LinkSpec] = ()) -> str:
+    """Returns the requested emulator, or for `auto` the first that works on this machine with these specifications.
 
     The relay is tried first: it behaves the same on every kernel, and measures its own lateness. In virtual time no
     packet is late, and netem comes first, because it needs a third of the processor time.
+
+    Raises:
+        UsageError: there is no such emulator, or it cannot emulate a specification.
+        MissingCapability: it does not work on this machine.
     """
     if requested not in EMULATORS:
         raise UsageError(f"emulator: {requested!r} is unknown", f"choose one of {', '.join(EMULATORS)}")
-    problems = []
+    problems: list[FlightpathError] = []
+    disciplines = {spec.discipline for spec in specs}
     order = list(_LINKS) if clock_here() is Clock.REAL else list(_LINKS)[::-1]
     for name in order if requested == "auto" else (requested,):
         try:
+            for spec in specs:
+                _LINKS[name].refuse_impossible(spec)
             _LINKS[name].require(disciplines)
-        except MissingCapability as problem:
+        except (MissingCapability, UsageError) as problem:
             problems.append(problem)
         else:
             return name
     raise problems[0]
 
 
-def disciplines_of(topology: Topo) -> set[str]:
-    """Returns the queue disciplines of a topology's links."""
+def specs_of(topology: Topo) -> set[LinkSpec]:
+    """Returns the specifications of a topology's links."""
     values = (value for *_, info in topology.links(withInfo=True) for value in info.values())
-    return {value.discipline for value in values if isinstance(value, LinkSpec)}
+    return {value for value in values if isinstance(value, LinkSpec)}
 
 
 def link_class(emulator: str) -> type[EmulatedLink]:

@@ -71,7 +71,7 @@ def probability(key: str, help_text: str, *, words: str, relay: str, **attribute
 
 
 def duration(key: str, example: str, help_text: str, *, relay: str, **attributes: Any) -> Any:
-    """Makes a field for a time in seconds, up to a minute; the relay takes it in nanoseconds."""
+    """Makes a field for a time in seconds, by default up to a minute; the relay takes it in nanoseconds."""
     kind = {"parse": parse_duration, "text": format_duration, "bounds": (0, 60), "effect": Effect.SHAPES}
     kind["relay"] = lambda value, _spec: {relay: round(value * 1e9)}
     return link_field(0.0, key, example, help_text, **{**kind, **attributes})

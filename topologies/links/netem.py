@@ -61,6 +61,11 @@ class NetemLink(EmulatedLink):
                     f"use --clock virtual, whose kernel has it; or as root: modprobe sch_{discipline}",
                 ) from error
 
+    @classmethod
+    @override
+    def refuse_impossible(cls, spec: LinkSpec) -> None:
+        traffic_control.refuse_impossible(spec)
+
     @override
     def begin(self, a: LinkEnd, b: LinkEnd) -> None:
         self._in_force = {way: getattr(self, way) for way in DIRECTIONS}

@@ -37,6 +37,7 @@ PAYLOAD_SHARE = (1500 - _TCP_IP_BYTES) / (1500 + ETHERNET_HEADER_BYTES)
 KERNEL_DISCIPLINES = ("pie", "dualpi2")
 """Queue disciplines that only the kernel has, not the relay."""
 
+MAX_DELAY_S, _MAX_NETEM_DELAY_S = 30 * 86_400, 270  # tc keeps it in 32 bits of 64 ns
 _MAX_BANDWIDTH_BPS = 10**12
 _MAX_QUEUE_S = 3600
 _QUEUE_FORMS = "150kB, 1000p (packets), 20ms (at its rate), 1bdp (bandwidth x round trip)"
@@ -96,15 +97,23 @@ class LinkSpec:
         parse=lambda text, _key: read_trace(Path(text)).path,
         describe=_describe_trace,
         relay=lambda value, _spec: {"trace": value or ""},
-        netem_refusal=lambda value: "the netem emulator has a fixed rate, and cannot follow a trace" if value else "",
+        netem_refusal=lambda value: (
+            "the netem emulator knows a rate, not when each packet leaves, as a trace says" if value else ""
+        ),
         effect=Effect.SHAPES,
     )
     delay_s: float = duration(
         "delay",
         "15ms",
-        "propagation delay, one way",
+        "propagation delay, one way: to deep space as 8m (minutes), 2h, 5d",
+        bounds=(0, MAX_DELAY_S),
         describe=lambda value, _: format_duration(value),
         relay="delay_ns",
+        netem_refusal=lambda value: (
+            f"{format_duration(value)} is more than tc(8) takes for netem ({format_duration(_MAX_NETEM_DELAY_S)})"
+            if value > _MAX_NETEM_DELAY_S
+            else ""
+        ),
     )
     jitter_s: float = duration(
         "jitter",

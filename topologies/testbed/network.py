@@ -16,6 +16,7 @@ from mininet.util import macColonHex, numCores
 from flightpath.commands import at_once
 from flightpath.errors import FlightpathError
 from flightpath.overrides import override
+from topologies.hosts import neighbours
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.nodes import Namespaces
 from topologies.links.emulated_link import EmulatedLink, by_kind, complete, delete_interfaces
@@ -125,6 +126,8 @@ class EmulatedNetwork(Mininet):
         for controller in self.controllers:
             if isinstance(controller, FlightpathController):
                 controller.wait_ready()
+        if neighbours.are_out_of_reach(link for link in self.links if isinstance(link, EmulatedLink)):
+            neighbours.make_permanent([host for host in self.hosts if isinstance(host, MultihomedHost)])
 
     @override
     def stop(self) -> None:

@@ -1,6 +1,7 @@
 """The testbed: a network with its switches and controller, started, checked and stopped as a unit."""
 
 import contextlib
+import math
 import os
 import re
 import resource
@@ -23,14 +24,14 @@ from topologies.calibration.links import calibrate
 from topologies.calibration.records import JITTERS, Calibration, PathCalibration
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.emulators import EMULATORS, LinkFactory, choose_emulator, disciplines_of, link_class
+from topologies.links.emulators import EMULATORS, LinkFactory, choose_emulator, link_class, specs_of
 from topologies.links.spec import LinkSpec
 from topologies.testbed.controller import FlightpathController, describe
 from topologies.testbed.network import EmulatedNetwork
 from topologies.testbed.openvswitch import EmulatedSwitch, choose_datapath
 
 _PING_BYTES = 98  # as ping(8) makes it, with all headers
-_CALIBRATION_PINGS = 10
+_CALIBRATION_PINGS, _PING_LIMIT_S = 10, 5
 # ping waits for up to 10 ms in a busy loop, which would stop a virtual clock.
 _PING_PAUSE_S = {Clock.REAL: "0.01", Clock.VIRTUAL: "0.4"}
 _PING_RTTS = re.compile(r"time=([0-9.]+) ms")
@@ -133,6 +134,18 @@ class Testbed:
             link.reset()
         return Calibration(tuple(links), tuple(paths))
 
+    def round_trip_s(self, a: MultihomedHost, b: MultihomedHost, port: int) -> float:
+        """Returns the delay of the path from `a` to interface `port` of `b` and back; 0 if there is no path."""
+        back = port if port in a.addresses else min(a.addresses, default=port)
+        if not (back in a.addresses and port in b.addresses):
+            return 0.0
+        description = describe(self.net)
+        try:
+            there_and_back = [*_specs_between(description, a, b, port), *_specs_between(description, b, a, back)]
+        except FlightpathError:
+            return 0.0
+        return sum(spec.delay_s for spec in there_and_back)
+
     def description(self) -> Mapping[str, Any]:
         """Describes the testbed for the certificate: emulator, datapath, kernel, clock, links."""
         return {
@@ -162,7 +175,7 @@ class Testbed:
             self.controller = self.net.addController(FlightpathController("c0", policy=self._policy))
         with ThreadPoolExecutor(1) as background:
             datapath = background.submit(choose_datapath, self._requested_datapath) if has_switches else None
-            self.emulator = choose_emulator(self._requested_emulator, disciplines_of(self._topology))
+            self.emulator = choose_emulator(self._requested_emulator, specs_of(self._topology))
             emulated = link_class(self.emulator)
             self.net.link = LinkFactory(emulated) if self._requested_emulator == "auto" else emulated
             self.net.topo = self._topology
@@ -177,15 +190,20 @@ class Testbed:
             self.net.stop()
 
     def _calibrate_path(self, description: Network, a: MultihomedHost, b: MultihomedHost, port: int) -> PathCalibration:
+        specs = [*_specs_between(description, a, b, port), *_specs_between(description, b, a, port)]
         rtts: list[float] = []
-        ping = ["ping", "-n", "-w", "5", "-I", a.address(port), b.address(port)]
+        delay_s = sum(spec.delay_s for spec in specs)
+        limit_s = _PING_LIMIT_S + math.ceil(2 * delay_s if delay_s > 1 else 0)
+        ping = ["ping", "-n", "-w", str(limit_s), "-I", a.address(port), b.address(port)]
+        # ping goes on until it has so many answers, so over a long path the next request is sent after an answer only.
+        count, pause_s = (_CALIBRATION_PINGS, _PING_PAUSE_S[clock_here()]) if delay_s < 1 else (1, f"{limit_s}")
         with contextlib.suppress(CommandFailed):
-            a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait
-            output = a.run([*ping, "-c", str(_CALIBRATION_PINGS), "-i", _PING_PAUSE_S[clock_here()]])
+            if delay_s < 1:
+                a.run([*ping, "-c", "1"])  # resolves the MAC addresses, so that the pings below need not wait
+            output = a.run([*ping, "-c", str(count), "-i", pause_s], timeout_s=60 + limit_s)
             rtts = [float(text) for text in _PING_RTTS.findall(output)]
         if not rtts:
             raise MeasurementFailed(f"no packet passes between {a.name} and {b.name} on interface {port}")
-        specs = [*_specs_between(description, a, b, port), *_specs_between(description, b, a, port)]
         return PathCalibration(
             a.name,
             b.name,

@@ -55,7 +55,7 @@ enum spec_discipline { SPEC_DROPTAIL, SPEC_CODEL, SPEC_FQ_CODEL };
     FIELD(double, corrupt, PROBABILITY, SINGLE, "0.001",                                                               \
           "probability that one bit of a packet is flipped, anywhere behind the Ethernet header")                      \
     FIELD(double, duplicate, PROBABILITY, SINGLE, "0.001", "probability that a packet arrives twice")                  \
-    FIELD(uint64_t, delay_ns, NANOSECONDS, WHOLE, "15000000", "propagation delay in nanoseconds, at most 600 s")       \
+    FIELD(uint64_t, delay_ns, NANOSECONDS, WHOLE, "15000000", "propagation delay in nanoseconds, at most 30 days")       \
     FIELD(uint64_t, jitter_ns, NANOSECONDS, WHOLE, "2000000", "standard deviation of the delay, or half its width")    \
     FIELD(enum spec_distribution, jitter, DISTRIBUTION, WHOLE, "normal", "its distribution: normal or uniform")        \
     FIELD(bool, reorder, SWITCH, WHOLE, "1", "packets may overtake each other by jitter (default: they wait)")         \

@@ -20,7 +20,10 @@ from flightpath.units import (
     ("parse", "values"),
     [
         (parse_bandwidth, {"10Gbit": 1e10, "50Mbit": 5e7, "2.5kbit": 2500, "1000bit": 1000, " 1 mbit ": 1e6}),
-        (parse_duration, {"15ms": 0.015, "200us": 2e-4, "0": 0, "1.5s": 1.5, "2min": 120}),
+        (
+            parse_duration,
+            {"15ms": 0.015, "200us": 2e-4, "0": 0, "1.5s": 1.5, "2min": 120, "8m": 480, "2h": 7200, "5d": 432_000},
+        ),
         (parse_probability, {"0.1%": 0.001, "100%": 1}),
         (parse_bytes, {"64KiB": 65536, "9kB": 9000, "2TB": 2e12, "1.5PiB": 3 * 2**49}),
         (parse_span, {"3h20m": 12_000, "90min": 5400, "45s": 45, "2d12h": 216_000, "1h 30m 1.5s": 5401.5, "2H": 7200}),
@@ -34,7 +37,7 @@ def test_a_quantity_is_read_in_its_units(parse, values):
     ("parse", "texts"),
     [
         (parse_bandwidth, ["", "50", "50MB/s/s", "50MB", "-1Mbit", "0Mbit", "1e3Mbit", "Mbit", "5 0Mbit"]),
-        (parse_duration, ["15", "ms", "-1ms", "1h", "nan"]),
+        (parse_duration, ["15", "ms", "-1ms", "1w", "nan"]),
         (parse_probability, ["0.1", "101%", "-1%"]),
         (parse_span, ["", " ", "3", "20m3h", "-1h", "1.5h", "0s", "1h1h", "3 hours"]),
     ],
@@ -63,6 +66,12 @@ def test_bandwidth_survives_being_written_and_read(number, scale):
     assert parse_bandwidth(format_bandwidth(number * scale)) == number * scale
 
 
-@given(st.integers(min_value=0, max_value=9999), st.sampled_from([1e-6, 1e-3, 1.0]))
+@given(st.integers(min_value=0, max_value=9999), st.sampled_from([1e-6, 1e-3, 1.0, 60.0, 86_400.0]))
 def test_duration_survives_being_written_and_read(number, scale):
     assert parse_duration(format_duration(number * scale)) == pytest.approx(number * scale)
+
+
+def test_a_long_duration_is_written_in_a_unit_that_divides_it():
+    assert [format_duration(seconds) for seconds in (59, 60, 90, 480, 432_000, 3661.5)] == (
+        ["59s", "1min", "90s", "8min", "5d", "3661.5s"]
+    )

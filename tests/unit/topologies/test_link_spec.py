@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UsageError
 from tests.support.relay_line import driver
 from topologies.links.emulators import choose_emulator, link_class
@@ -199,6 +200,15 @@ def test_the_one_asked_for_or_the_first_that_works(machine, works, requested, ch
     assert link_class(chosen).emulator == chosen
 
 
+def test_the_one_that_can_emulate_every_link(machine, monkeypatch):
+    monkeypatch.setattr("topologies.links.emulators.clock_here", lambda: Clock.VIRTUAL)
+    machine("relay", "netem")
+    short, long = LinkSpec(delay_s=270), LinkSpec(delay_s=480)
+    assert (choose_emulator("auto", {short}), choose_emulator("auto", {short, long})) == ("netem", "relay")
+    with pytest.raises(UsageError, match="delay: 8min is more"):
+        choose_emulator("netem", {long})
+
+
 @pytest.mark.parametrize(("works", "requested", "missing"), [(("relay",), "netem", "netem"), ((), "auto", "relay")])
 def test_what_does_not_work_says_how_to_get_it(machine, works, requested, missing):
     machine(*works)
@@ -214,4 +224,4 @@ def test_an_unknown_one_is_refused_with_those_known():
 @pytest.mark.parametrize("discipline", ["pie", "dualpi2"])
 def test_a_queue_that_only_the_kernel_has_is_not_the_relay_s(discipline):
     with pytest.raises(MissingCapability, match=rf"the relay has no queue discipline {discipline}\n.*--clock virtual"):
-        choose_emulator("relay", {discipline})
+        choose_emulator("relay", {LinkSpec(discipline=discipline)})

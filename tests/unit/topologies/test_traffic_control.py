@@ -62,7 +62,9 @@ def test_what_netem_cannot_do_is_refused_by_name(tmp_path):
         traffic_control.refuse_impossible(LinkSpec(trace=trace))
     with pytest.raises(UsageError, match="jitter: 3s is more than the netem emulator's 2s"):
         traffic_control.refuse_impossible(LinkSpec(jitter_s=3))
-    traffic_control.refuse_impossible(LinkSpec(jitter_s=2))
+    with pytest.raises(UsageError, match=r"delay: 8min is more than tc\(8\) takes.*\n.*--emulator relay"):
+        traffic_control.refuse_impossible(LinkSpec(delay_s=480))
+    traffic_control.refuse_impossible(LinkSpec(jitter_s=2, delay_s=270))
 
 
 @pytest.mark.parametrize(
