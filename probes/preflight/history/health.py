@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,9 @@ _REACH = 3.0
 
 _LEARNT = 28
 """Number of worse measurements in a row after which they count as usual."""
+
+_FASTER = 21
+"""Number of unusually fast ones among the last `_LEARNT` with which they count as usual; weekends have fewer."""
 
 _Rated = tuple[datetime, float]
 """Time and logarithm of a goodput."""
@@ -78,43 +82,64 @@ def conditions(path: str, pasts: Sequence[PastMeasurement]) -> Iterator[Conditio
     (1.4826 times their median absolute deviation, and a factor that makes up for how uncertain the spread of a few is).
     They are those of the same time of day, if there are enough: a path that is busy every morning is not worse in the
     morning. Several in a row that were worse do not count among them, until there are `_LEARNT`: then they are what the
-    path usually gives. Interrupted measurements say nothing.
+    path usually gives. So do unusually fast ones, if they are `_FASTER` of `_LEARNT`: else the path could lose
+    all that it has gained without being worse. Interrupted measurements say nothing.
     """
     judged_ones = [past for past in pasts if past.goodputs_bps or past.has_ended]
     usual, bad, health = list[_Rated](), list[_Rated](), Health.UNKNOWN
+    faster = deque[bool](maxlen=_LEARNT)
     for past in judged_ones:
         before = health
-        health, reason, usual_bps = _assess(past, usual)
-        yield Condition(path, health, reason, health.is_bad and before.is_bad, past, usual_bps)
+        assessment = _assess(past, usual)
+        health = assessment.health
+        yield Condition(path, health, assessment.reason, health.is_bad and before.is_bad, past, assessment.usual_bps)
         if not (past.measures_path and past.goodput_bps and past.conditions == judged_ones[-1].conditions):
             continue
         bad.append((past.at, math.log(past.goodput_bps)))
         if health is not Health.WORSE:
             usual += bad if len(bad) <= 2 else bad[-1:]
             bad = []
+            faster.append(assessment.is_faster)
+            if sum(faster) == _FASTER:
+                usual = usual[-_FASTER:]
+                faster.clear()
         elif len(bad) == _LEARNT:
             usual, bad = bad, []
 
 
-def _assess(past: PastMeasurement, usual: Sequence[_Rated]) -> tuple[Health, str, float | None]:
-    """Returns what a measurement says, the reason, and the usual goodput."""
+@dataclass(frozen=True)
+class _Assessment:
+    """What one measurement says of a path.
+
+    Attributes:
+        is_faster: whether it is as far above the usual as a worse one is below.
+    """
+
+    health: Health
+    reason: str
+    usual_bps: float | None = None
+    is_faster: bool = False
+
+
+def _assess(past: PastMeasurement, usual: Sequence[_Rated]) -> _Assessment:
     if not past.goodputs_bps:
-        return Health.FAILED, "; ".join(past.reasons) or "the measurement failed", None
+        return _Assessment(Health.FAILED, "; ".join(past.reasons) or "the measurement failed")
     if not past.measures_path or past.goodput_bps is None:
-        return Health.UNTRUSTWORTHY, "; ".join(past.reasons) or "it did not measure the path", None
+        return _Assessment(Health.UNTRUSTWORTHY, "; ".join(past.reasons) or "it did not measure the path")
     same_time = [log for at, log in usual if _is_same_time(at, past.at)][-WINDOW:]
     at_this_time = len(same_time) >= MINIMUM
     logs = same_time if at_this_time else [log for _, log in usual][-WINDOW:]
     if len(logs) < MINIMUM:
-        return Health.UNKNOWN, f"too few measurements to judge: {len(logs)} of {MINIMUM} comparable ones", None
-    middle = statistics.median(logs)
-    usual_bps, least_bps = math.exp(middle), math.exp(middle - unremarkable_distance(logs, _REACH))
+        return _Assessment(Health.UNKNOWN, f"too few measurements to judge: {len(logs)} of {MINIMUM} comparable ones")
+    middle, reach = statistics.median(logs), unremarkable_distance(logs, _REACH)
+    usual_bps, least_bps, most_bps = (math.exp(each) for each in (middle, middle - reach, middle + reach))
     when = " at this time of day" if at_this_time else ""
     reason = (
         f"{format_rate(past.goodput_bps)}, {past.goodput_bps / usual_bps - 1:+.0%} against the usual "
         f"{format_rate(usual_bps)}{when}; {format_rate(least_bps)} would be unremarkable"
     )
-    return Health.WORSE if past.goodput_bps < least_bps else Health.HEALTHY, reason, usual_bps
+    health = Health.WORSE if past.goodput_bps < least_bps else Health.HEALTHY
+    return _Assessment(health, reason, usual_bps, past.goodput_bps > most_bps)
 
 
 def _is_same_time(one: datetime, other: datetime) -> bool:

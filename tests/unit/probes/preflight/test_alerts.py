@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -62,3 +63,16 @@ def test_a_path_that_stays_slow_is_the_usual_after_a_week():
     assert all(alerts[LEVEL_SHIFT + 1 : LEVEL_SHIFT + 20]) and not any(alerts[LEVEL_SHIFT + 31 :])
     first = next(conditions("dtn", list(history("normal", 1.0, 1, faults=False))))
     assert (first.health, first.is_alert) == (Health.UNKNOWN, False)
+
+
+@pytest.mark.parametrize("noon", [1.0, 0.75])
+def test_what_a_path_has_gained_it_can_lose_again(noon):
+    """Eight days after an upgrade by half, 40 % less is an alert, although that is nearly what was usual before."""
+
+    def at_share(past: PastMeasurement, share: float) -> PastMeasurement:
+        return replace(past, goodputs_bps=tuple(share * each for each in past.goodputs_bps))
+
+    shares = [1.0] * 120 + [1.5] * 32 + [0.9] * 3
+    pasts = [at_share(*each) for each in zip(history("normal", noon, 155, faults=False), shares, strict=True)]
+    alerts = [each.is_alert for each in conditions("dtn", pasts)]
+    assert alerts[-2:] == [True, True] and not any(alerts[FIRST:-2])

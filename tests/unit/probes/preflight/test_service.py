@@ -1,8 +1,10 @@
 """Preflight as a service: units, limits, alerts, and what other programs read of it."""
 
+import getpass
 import json
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,6 +29,7 @@ from results.dashboard.app import application
 from results.records import RunStatus
 from results.store.store import Store
 from tests.support.asking_pages import asked
+from tests.support.finished import finished
 from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, store_result, upload
 
 SIX_HOURS = Schedule(360, 30)
@@ -89,6 +92,21 @@ def test_words_of_a_unit_reach_the_program_as_they_are():
     assert "User=" not in service and "network-online" not in service, "a user's manager has neither"
     system = Installation("nightly", SIX_HOURS, COMMAND, "me").units()["flightpath-preflight-nightly.service"]
     assert "\nUser=me\n" in system and "After=network-online.target" in system
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("words", [(), ("--system", "--run-as", getpass.getuser())])
+def test_systemd_accepts_the_units(steady, nightly, tmp_path, ask, words):
+    alert = 'echo "$FLIGHTPATH_REASON" 100% \\'
+    code, stdout, stderr = ask("service", "show", "nightly", "--alert", alert, "--json", *words)
+    assert code == 0, stderr
+    files = {tmp_path / name: text for name, text in json.loads(stdout).items()}
+    for file, text in files.items():
+        file.write_text(text)
+    manager = "--system" if words else "--user"
+    verify = ["systemd-analyze", "verify", manager, "--man=no", "--generators=no", *files]
+    done = finished(verify, env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), "it also warns of what it would ignore"
 
 
 @pytest.fixture
