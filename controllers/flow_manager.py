@@ -1,6 +1,7 @@
 """Steers TCP: takes the segments that switches hold for the controller or copy to it."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from controllers.forwarding.frame_sender import FrameSender
@@ -35,12 +36,11 @@ class FlowManager:
     def on_connect(self, connection: SwitchConnection) -> None:
         """Assumes nothing about the rules of a switch that has connected, and lets it hold SYNs."""
         self.flows.placements.forget_written(connection.switch.name)
-        self._renew_lease(connection)
+        self._renew_leases([connection])
 
     def renew_leases(self, _now_s: float) -> None:
         """Lets all switches hold SYNs for longer."""
-        for connection in self.switches.by_channel.values():
-            self._renew_lease(connection)
+        self._renew_leases(self.switches.by_channel.values())
 
     def on_packet_in(self, packet: PacketIn) -> bool:
         """Takes a segment, and whatever is held: if it is not steered, it is sent on by forwarding's rules."""
@@ -83,7 +83,8 @@ class FlowManager:
         self.metrics.packet_ins.labels(kind).inc()
         handle(segment, packet.ingress, packet.now_s)
 
-    def _renew_lease(self, connection: SwitchConnection) -> None:
-        has_hosts = any(it.switch == connection.switch.name for it in self.switches.network.interfaces)
-        if self.holds_syns and has_hosts:
-            connection.channel.add_rules(hold_rules(), RuleKind.HOLD.cookie)
+    def _renew_leases(self, connections: Iterable[SwitchConnection]) -> None:
+        have_hosts = {it.switch for it in self.switches.network.interfaces} if self.holds_syns else ()
+        for connection in connections:
+            if connection.switch.name in have_hosts:
+                connection.channel.add_rules(hold_rules(), RuleKind.HOLD.cookie)

@@ -116,7 +116,7 @@ def steering_table(settings: Settings, described: Network | None) -> EventTable:
     }
     housekeeping: list[Callable[[float], None]] = [flows.tick, recovery.tick]
     table.tasks = [
-        (lambda: _COUNTERS_PERIOD_S, [links.request_counters]),
+        (lambda: max(_COUNTERS_PERIOD_S, monitor.period_s), [links.request_counters]),
         (lambda: _LEASE_PERIOD_S, [segments.renew_leases]),
         (lambda: _HOUSEKEEPING_PERIOD_S, housekeeping),
         (lambda: _AUDIT_PERIOD_S, [recovery.audit]),

@@ -36,7 +36,7 @@ class FrameSender:
                 self.flood(packet)
                 return
             actions = (Output(port),)
-        channel.send_frame(packet.in_port, complete_tcp_checksum(packet.frame), actions)
+        channel.send_frames(packet.in_port, [(complete_tcp_checksum(packet.frame), actions)])
 
     def flood(self, packet: PacketIn) -> None:
         """Sends a frame out of all ports to flood, except the one that it came from."""
@@ -46,7 +46,7 @@ class FrameSender:
                 outputs.setdefault(at.switch, []).append(Output(at.port))
         for switch, actions in outputs.items():
             if (connection := self.switches.by_name.get(switch)) is not None:
-                connection.channel.send_frame(CONTROLLER_PORT, complete_tcp_checksum(packet.frame), actions)
+                connection.channel.send_frames(CONTROLLER_PORT, [(complete_tcp_checksum(packet.frame), tuple(actions))])
 
     def forget_ports(self, *_change: object) -> None:
         """Computes forwarding's ports again when they are needed, because the network or a link has changed."""

@@ -87,12 +87,15 @@ class LinkManager:
     def send_probes(self, now_s: float) -> None:
         """Sends the probes that are due, and requests the counters of links that have fallen silent."""
         self._ticks += 1
-        connected = self.switches.by_name
-        suspects = self.monitor.tick(connected, now_s)
+        ready = {name: connection for name, connection in self.switches.by_name.items() if connection.is_ready}
+        suspects = self.monitor.tick(ready, now_s)
         urgent = {(hop.switch, hop.port) for hop in suspects}
+        due: dict[str, list[int]] = {}
         for name, port in self.probe_ports():
-            if name in connected and (self._ticks % URGENCY == 0 or (name, port) in urgent):
-                self.prober.send(connected[name].channel, port, now_s)
+            if name in ready and (self._ticks % URGENCY == 0 or (name, port) in urgent):
+                due.setdefault(name, []).append(port)
+        for name, ports in due.items():
+            self.prober.send(ready[name].channel, ports, now_s)
         self._request_counters({end for hop in suspects for end in (hop.switch, hop.next_switch)}, now_s)
 
     def _request_counters(self, names: Container[str], now_s: float) -> None:

@@ -6,9 +6,13 @@ are read. It is dead if these probes do not arrive either and, according to the 
 and none has left it. So a long queue, lost probes, or a controller or switch that is too busy for probes do not make a
 link look dead. A dead link is detected within little more than two periods, mostly before TCP's first retransmission.
 
+If very many links are suspect at once, the controller or a switch is too busy, and what is done about suspects would
+keep it so. Then only those that have been silent longest are looked at.
+
 Nothing here does any I/O: observations and times come in, changes come out.
 """
 
+import math
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -36,7 +40,8 @@ class ProbePlan:
         period_s: time between two probes over a link; 0 sends none.
         urgent: number of further probes when one is late, `URGENCY` times as often, before the link counts as dead.
         returning: number that must arrive in a row, in both directions, before a dead link counts as up again.
-        max_per_s: probes per second in all; if there are too many links for that, the period becomes longer.
+        max_per_s: probes per second in all, but for further ones; if there are too many links for that, the period
+            becomes longer.
     """
 
     period_s: float = 0.1
@@ -46,6 +51,11 @@ class ProbePlan:
 
     def period_for(self, directions: int) -> float:
         return max(self.period_s, directions / self.max_per_s)
+
+    @property
+    def max_suspects(self) -> int:
+        """Maximum number of directions to look at, at a time: no less than can be probed without a longer period."""
+        return math.ceil(self.period_s * self.max_per_s)
 
 
 @dataclass
@@ -109,6 +119,7 @@ class LinkMonitor:
         self._links: dict[Edge, _WatchedLink] = {}
         self._ends: dict[tuple[str, int], Edge] = {}
         self._wanted: set[str] = set()
+        self._deferred: frozenset[Hop] = frozenset()
 
     def ends(self) -> Collection[tuple[str, int]]:
         """Returns the ports at both ends of every link."""
@@ -167,16 +178,20 @@ class LinkMonitor:
             connected: the switches that report; links to others count as alive.
 
         Returns:
-            Suspect directions: probe them now, and give the counters of their ends to `on_counters`.
+            Suspect directions, at most `ProbePlan.max_suspects`: probe them now, and give the counters of their ends
+            to `on_counters`.
         """
-        suspects = set()
+        suspects: list[tuple[float, Hop]] = []
         for link in self._links.values():
             for hop, direction in link.directions.items():
                 if hop.switch not in connected or hop.next_switch not in connected:
                     direction.mark_alive(now_s)
                 elif self._is_suspect(direction, now_s):
-                    suspects.add(hop)
-        return frozenset(suspects)
+                    suspects.append((direction.alive_s, hop))
+        suspects.sort()
+        hops = [hop for _, hop in suspects]
+        self._deferred = frozenset(hops[self._plan.max_suspects :])
+        return frozenset(hops[: self._plan.max_suspects])
 
     def on_counters(
         self, switch: str, port: int, sent: int, received: int, now_s: float, *, requested_s: float
@@ -192,7 +207,7 @@ class LinkMonitor:
         if edge is None:
             return
         for hop, direction in self._links[edge].directions.items():
-            if not self._is_suspect(direction, now_s):
+            if hop in self._deferred or not self._is_suspect(direction, now_s):
                 continue
             if hop[:2] != (switch, port):
                 if direction.received is None:

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import secrets
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controllers.openflow.channel import CONTROLLER_PORT, Channel
@@ -42,9 +43,11 @@ class Prober:
         self._key = secrets.token_bytes(16)
         self._newest_ns: dict[tuple[int, int], int] = {}
 
-    def send(self, channel: Channel, port: int, now_s: float) -> None:
-        channel.send_frame(CONTROLLER_PORT, self.encode(channel.dpid, port, now_s), (Output(port),))
-        self.sent += 1
+    def send(self, channel: Channel, ports: Sequence[int], now_s: float) -> None:
+        """Makes a switch send a probe out of each of these ports."""
+        frames = [(self.encode(channel.dpid, port, now_s), (Output(port),)) for port in ports]
+        channel.send_frames(CONTROLLER_PORT, frames)
+        self.sent += len(frames)
 
     def encode(self, dpid: int, port: int, now_s: float) -> bytes:
         """Returns the frame of a probe that this switch is to send out of this port."""

@@ -34,8 +34,11 @@ class Channel(Protocol):
     def send_barrier(self) -> int:
         """Requests a reply when the switch has processed all earlier messages; returns the transaction id."""
 
-    def send_frame(self, in_port: int, frame: bytes, actions: Iterable[Action]) -> None:
-        """Makes the switch apply actions to a frame as if it had arrived at a port, or from `CONTROLLER_PORT`."""
+    def send_frames(self, in_port: int, frames: Iterable[tuple[bytes, tuple[Action, ...]]]) -> None:
+        """Makes the switch apply to each frame its actions, as if it had arrived at a port or from `CONTROLLER_PORT`.
+
+        All are sent as one piece: a switch with many ports looks at each of them whenever it wakes up.
+        """
 
     def request_rules(self, cookie: int, mask: int) -> None:
         """Requests all rules whose cookie equals this one under the mask."""

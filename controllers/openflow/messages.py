@@ -29,8 +29,9 @@ from flightpath.overrides import override
 _COOKIE_BITS = 64
 _HEADER = struct.Struct(_ofp.OFP_HEADER_PACK_STR)
 _FLOW_MOD = struct.Struct(_ofp.OFP_FLOW_MOD_PACK_STR0)
+_PACKET_OUT = struct.Struct(_ofp.OFP_PACKET_OUT_PACK_STR)
 _REMEMBERED = 1 << 14
-"""Number of matches, and of lists of instructions, whose encoding is kept: switches share most of them."""
+"""Number of matches, and of lists of actions or instructions, whose encoding is kept: switches share most of them."""
 
 _ETHERNET_BYTES = 14
 
@@ -52,11 +53,11 @@ class OpenFlowChannel(Channel):
 
     @override
     def add_rules(self, rules: Iterable[Rule], cookie: int) -> list[int]:
-        return self._send_flow_mods([_flow_mod(rule, cookie, _ofp.OFPFC_ADD) for rule in rules])
+        return self._send_all(_ofp.OFPT_FLOW_MOD, [_flow_mod(rule, cookie, _ofp.OFPFC_ADD) for rule in rules])
 
     @override
     def delete_rule(self, rule: Rule) -> None:
-        self._send_flow_mods([_flow_mod(rule, 0, _ofp.OFPFC_DELETE_STRICT)])
+        self._send_all(_ofp.OFPT_FLOW_MOD, [_flow_mod(rule, 0, _ofp.OFPFC_DELETE_STRICT)])
 
     @override
     def delete_all_but(self, cookie: int, sibling_bit: int) -> None:
@@ -71,7 +72,7 @@ class OpenFlowChannel(Channel):
             condition = sibling_bit if bit < 1 << 48 else 0
             other = (~cookie & bit) | (cookie & condition)
             deletions.append(_flow_mod(everything, other, _ofp.OFPFC_DELETE, bit | condition))
-        self._send_flow_mods(deletions)
+        self._send_all(_ofp.OFPT_FLOW_MOD, deletions)
 
     @override
     def set_group(self, group: int, buckets: Iterable[Sequence[Action]]) -> None:
@@ -83,8 +84,8 @@ class OpenFlowChannel(Channel):
         return self._send(_parser.OFPBarrierRequest(self.datapath))
 
     @override
-    def send_frame(self, in_port: int, frame: bytes, actions: Iterable[Action]) -> None:
-        self._send(_parser.OFPPacketOut(self.datapath, _ofp.OFP_NO_BUFFER, in_port, _actions(actions), frame))
+    def send_frames(self, in_port: int, frames: Iterable[tuple[bytes, tuple[Action, ...]]]) -> None:
+        self._send_all(_ofp.OFPT_PACKET_OUT, [_packet_out(in_port, *it) for it in frames])
 
     @override
     def request_rules(self, cookie: int, mask: int) -> None:
@@ -107,15 +108,15 @@ class OpenFlowChannel(Channel):
         self.datapath.send_msg(message)
         return message.xid
 
-    def _send_flow_mods(self, bodies: Sequence[bytes]) -> list[int]:
-        """Sends messages as one piece; returns their transaction ids."""
+    def _send_all(self, kind: int, bodies: Sequence[bytes]) -> list[int]:
+        """Sends messages of one kind as one piece; returns their transaction ids."""
         xids: list[int] = []
         parts: list[bytes] = []
         for body in bodies:
             self.datapath.xid = self.datapath.xid + 1 & _ofp.MAX_XID
             xids.append(self.datapath.xid)
             length = _HEADER.size + len(body)
-            parts += _HEADER.pack(_ofp.OFP_VERSION, _ofp.OFPT_FLOW_MOD, length, xids[-1]), body
+            parts += _HEADER.pack(_ofp.OFP_VERSION, kind, length, xids[-1]), body
         if parts:
             self.datapath.send(b"".join(parts))
         return xids
@@ -190,6 +191,20 @@ def _flow_mod(rule: Rule, cookie: int, command: int, cookie_mask: int = 0) -> by
         _ofp.OFPFF_SEND_FLOW_REM if rule.idle_timeout_s else 0,
     )
     return body + _encoded_match(rule.match) + _encoded_instructions(rule.actions, rule.goto)
+
+
+def _packet_out(in_port: int, frame: bytes, actions: tuple[Action, ...]) -> bytes:
+    """Encodes a packet-out, but for its header."""
+    encoded = _encoded_actions(actions)
+    return _PACKET_OUT.pack(_ofp.OFP_NO_BUFFER, in_port, len(encoded)) + encoded + frame
+
+
+@lru_cache(_REMEMBERED)
+def _encoded_actions(actions: tuple[Action, ...]) -> bytes:
+    encoded = bytearray()
+    for action in _actions(actions):
+        action.serialize(encoded, len(encoded))
+    return bytes(encoded)
 
 
 @lru_cache(_REMEMBERED)

@@ -45,7 +45,7 @@ class LearningSwitch(OpenFlowApp):
         out = self._ports.get((channel.dpid, target), FLOOD)
         if out != FLOOD:
             self._add_rule(channel, frame, (("in_port", port), ("eth_dst", target), ("eth_src", source)), out)
-        channel.send_frame(port, complete_tcp_checksum(frame), (Output(out),))
+        channel.send_frames(port, [(complete_tcp_checksum(frame), (Output(out),))])
 
     def _add_rule(self, channel: OpenFlowChannel, frame: bytes, addresses: Match, out: int) -> None:
         if not self._per_connection:

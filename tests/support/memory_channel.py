@@ -45,8 +45,8 @@ class MemoryChannel:
         self.barriers.append(self._send("send_barrier"))
         return self.barriers[-1]
 
-    def send_frame(self, in_port: int, frame: bytes, actions) -> None:
-        self.frames.append((in_port, frame, tuple(actions)))
+    def send_frames(self, in_port: int, frames) -> None:
+        self.frames += [(in_port, frame, tuple(actions)) for frame, actions in frames]
 
     def request_rules(self, cookie: int, mask: int) -> None:
         self._send("request_rules")

@@ -173,6 +173,31 @@ def test_many_links_are_probed_less_often():
     assert plan.period_for(400) == 0.4
 
 
+def test_of_very_many_silent_links_only_those_that_were_silent_first_are_looked_at_and_all_dead_ones_are_found():
+    plan = ProbePlan(period_s=PERIOD_S, max_per_s=1000.0)
+    monitor, edges = LinkMonitor(plan), [Edge(f"a{number}", 1, f"b{number}", 1) for number in range(150)]
+    switches = {name for edge in edges for name in (edge.switch, edge.other_switch)}
+    hops = [hop for edge in edges for hop in (Hop(*edge), Hop(*edge).reversed())]
+    monitor.watch(edges, 0.0)
+    for number, hop in enumerate(hops):
+        list(monitor.on_probe(hop, 0.0, number * 1e-6))
+    now_s, dead, sent = 1.0, set(), Counter()
+    suspects = monitor.tick(switches, now_s)
+    assert suspects == set(hops[: plan.max_suspects]) and len(suspects) == 100
+    list(monitor.on_counters(hops[-1].next_switch, 1, 0, 0, now_s, requested_s=now_s))
+    assert monitor.pop_wanted() == frozenset(), "nothing is asked about the others"
+    while suspects:
+        assert len(suspects) <= plan.max_suspects
+        for hop in suspects:
+            sent[hop] += 1
+        for hop in hops:
+            counts = (sent[hop], 0, now_s)
+            dead |= {change.edge for change in monitor.on_counters(*hop[:2], *counts, requested_s=now_s)}
+        now_s += monitor.tick_s
+        suspects = monitor.tick(switches, now_s)
+    assert dead == set(edges)
+
+
 def test_links_that_are_gone_are_not_judged():
     link = Link()
     link.monitor.watch([], 1.0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from controllers.forwarding.link_monitor import URGENCY
 from controllers.forwarding.rule_manager import RuleRefused, forwarding_table
 from controllers.network.description import Network
 from controllers.openflow.cookies import RuleKind
@@ -67,6 +68,24 @@ def steered() -> Controlled:
     controlled = Controlled()
     controlled.connect()
     return controlled
+
+
+def test_probes_wait_until_a_switch_has_confirmed_its_rules():
+    controlled, channel = Controlled(), MemoryChannel(FABRIC.switches[0].dpid)
+    controlled.table.connect(channel, 0.0)
+    steps = [step for _, steps in controlled.table.tasks for step in steps]
+
+    def probed() -> int:
+        channel.frames.clear()
+        for number in range(URGENCY):
+            for step in steps:
+                step(number * 0.025)
+        return len(channel.frames)
+
+    assert probed() == 0
+    connection = controlled.table.switches.by_channel[channel]
+    controlled.table.handle(Event.CONFIRMED, connection, channel.barriers.pop(0))
+    assert probed() == len(FABRIC.next_hops.link_ports(connection.switch.name)) > 0
 
 
 def test_a_switch_is_ready_when_it_has_confirmed_everything_that_it_was_sent(capsys):
