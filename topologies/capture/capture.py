@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +25,7 @@ MAX_BYTES = 256 << 20
 
 ALL_INTERFACES = "any"
 _STARTED = "listening on"
+_READ_LIMIT_S = 1.0
 _DROPPED = re.compile(r"(\d+) packets? dropped by kernel")
 
 
@@ -91,9 +93,16 @@ class PacketCapture:
 
     def stop(self) -> Captured:
         """Ends it, and returns what it has captured, which is also in `captured`."""
+        # Packets that tcpdump has not read when it is ended are lost. It sleeps when it has read all.
+        deadline = time.monotonic() + _READ_LIMIT_S
+        while self._is_running() and time.monotonic() < deadline:
+            time.sleep(0.001)
         end(self._tcpdump)
         self.captured = self._close()
         return self.captured
+
+    def _is_running(self) -> bool:
+        return Path(f"/proc/{self._tcpdump.pid}/stat").read_text().rpartition(")")[2].split()[0] == "R"
 
     @property
     def bytes_so_far(self) -> int:

@@ -25,7 +25,7 @@ def run(tmp_path, *, replace=None, extra=()):
         ("rate_bps=999", "rate_bps", "'999'"),
         ("rate_bps=", "rate_bps", "''"),
         ("rate_bps=99999999999999999999", "rate_bps", "'99999999999999999999'"),
-        ("delay_ns=600000000001", "delay_ns", "'600000000001'"),
+        ("delay_ns=2592000000000001", "delay_ns", "'2592000000000001'"),
         ("loss=1.01", "loss", "'1.01'"),
         ("loss=nan", "loss", "'nan'"),
         ("queue_bytes=1e6", "queue_bytes", "'1e6'"),

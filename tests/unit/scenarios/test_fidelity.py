@@ -65,7 +65,7 @@ def test_a_testbed_that_kept_up_is_faithful():
     ("offsets_s", "how"),
     [
         ((1e9, 1e9 + 1e-4, 1e9 - 1.0), "back by 1s"),
-        ((1e9, 1e9 + 3600, 1e9), "forward by 3600s"),
+        ((1e9, 1e9 + 3600, 1e9), "forward by 1h"),
         ((1e9, 1e9 + 0.02), "forward by 20ms"),
         ((1e9, 1e9 + 0.002, 1e9 - 0.003), None),  # it went on evenly
     ],
