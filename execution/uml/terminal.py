@@ -8,6 +8,8 @@ import contextlib
 import fcntl
 import os
 import readline  # noqa: F401 - `input` then edits lines, and knows those before
+import select
+import signal
 import sys
 import termios
 import time
@@ -22,6 +24,9 @@ from flightpath.overrides import override
 
 _STEP_NS = 10_000_000
 """Lead of a guest that may jump at once, because that may end with the next line."""
+
+_NOTICED_S = 0.5
+"""Time in which a guest reads keys, even if its processor is busy."""
 
 _END = "EOF"
 """Line that ends `cmd.Cmd`."""
@@ -47,12 +52,14 @@ class TerminalGuest(UmlGuest):
         self._pace = _TerminalPace(self.has_booted)
         super().__init__(replace(machine, interactive=True, holds=True, pace=self._pace), argv)
         self._usual = termios.tcgetattr(sys.stdin)
+        self._unread_since_s: float | None = None
 
     @override
     def ended(self, time_limit_s: float, meanwhile: Callable[[], None]) -> int:
         def and_read_lines() -> None:
             meanwhile()
             self._read_line()
+            self._point_at_keys()
 
         return super().ended(time_limit_s, and_read_lines)
 
@@ -68,6 +75,17 @@ class TerminalGuest(UmlGuest):
             (self.shared / LINE).write_text(line, encoding="utf-8")
             self._pace.is_at_once = line.strip() != GO
         self.clock.release()
+
+    def _point_at_keys(self) -> None:
+        """Tells the guest again of keys that it has not read: the terminal tells it once, and it may miss that."""
+        now_s = time.monotonic()
+        if not select.select([sys.stdin], [], [], 0)[0]:
+            self._unread_since_s = None
+        elif self._unread_since_s is None:
+            self._unread_since_s = now_s
+        elif now_s - self._unread_since_s > _NOTICED_S and self.has_booted():
+            self._process.send_signal(signal.SIGIO)
+            self._unread_since_s = now_s
 
     @contextlib.contextmanager
     def _own_terminal(self) -> Iterator[None]:
