@@ -1,7 +1,10 @@
 """Calls of the C library that Python's `os` module does not offer."""
 
+import contextlib
 import ctypes
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -28,6 +31,22 @@ def duplicate(process: int, descriptor: int) -> int:
         OSError: the process has ended or closed it, or this one may not.
     """
     return call("syscall", _PIDFD_GETFD, process, descriptor, 0)
+
+
+def copies_of_sockets(pid: int) -> Iterator[int]:
+    """Yields a copy of each socket of another process, as far as this one may have it, to be closed by the caller.
+
+    Raises:
+        OSError: there is no such process, or its descriptors are not this one's to see.
+    """
+    process = os.pidfd_open(pid)
+    try:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # it is closed by now
+                if str(entry.readlink()).startswith("socket:"):
+                    yield duplicate(process, int(entry.name))
+    finally:
+        os.close(process)
 
 
 def request_signal_at_parents_end(number: int) -> None:

@@ -2,10 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 from flightpath import libc
@@ -22,18 +20,8 @@ def kill_closing_at_once(process: subprocess.Popen[Any]) -> None:
     """
     copies: list[int] = []
     with suppress(OSError):
-        copies.extend(_copies(process.pid))
+        copies.extend(libc.copies_of_sockets(process.pid))
     process.kill()
     process.wait()
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(os.close, copies))
-
-
-def _copies(pid: int) -> Iterator[int]:
-    with ExitStack() as stack:
-        handle = os.pidfd_open(pid)
-        stack.callback(os.close, handle)
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):  # it is closed by now
-                if str(entry.readlink()).startswith("socket:"):
-                    yield libc.duplicate(handle, int(entry.name))

@@ -17,7 +17,7 @@ from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh import host_keys, sockets
 from probes.preflight.ssh.login import Credential, Login, OnlyOpenSsh
 from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
-from probes.preflight.ssh.session import Access, Session
+from probes.preflight.ssh.session import Access, Session, no_further_session, no_sftp
 from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
 from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
@@ -77,15 +77,9 @@ class BuiltInSession(Session):
             channel.invoke_subsystem("sftp")
             return Sftp(channel)
         except ChannelException as error:
-            raise MeasurementFailed(
-                f"{self.target.host} opens no further session on this connection: {error.text}",
-                "its sshd_config may limit them (MaxSessions): use fewer streams, or a connection for each",
-            ) from error
+            raise no_further_session(self.target, error.text) from error
         except TRANSPORT_ERRORS as error:
-            raise MeasurementFailed(
-                f"{self.target.host} offers no SFTP: {reason(error)}",
-                "try `sftp`; a log-in script that prints something (~/.bashrc) also breaks it",
-            ) from error
+            raise no_sftp(self.target, reason(error)) from error
 
     @override
     def consume(self, sftp: Sftp, consumer: Callable[[memoryview], None]) -> None:

@@ -31,7 +31,7 @@ from probes.preflight.ssh import host_keys, sockets
 from probes.preflight.ssh.login import LoginRefused
 from probes.preflight.ssh.openssh_log import OpenSshLog
 from probes.preflight.ssh.piped_sftp import Pipe, PipedSftp
-from probes.preflight.ssh.session import Access, Session, SharedConnection
+from probes.preflight.ssh.session import Access, Session, SharedConnection, no_further_session, no_sftp
 from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
 from probes.preflight.ssh.socket_folder import folder_of_sockets
 from probes.preflight.target import Target
@@ -117,14 +117,8 @@ class OpenSshSession(Session):
         except TRANSPORT_ERRORS as error:
             why = visible(pipe.complaint()) or reason(error)
             if "open refused" in why or "open failed" in why:
-                raise MeasurementFailed(
-                    f"{self.target.host} opens no further session on this connection: {why}",
-                    "its sshd_config may limit them (MaxSessions): use fewer streams, or a connection for each",
-                ) from error
-            raise MeasurementFailed(
-                f"{self.target.host} offers no SFTP: {why}",
-                "try `sftp`; a log-in script that prints something (~/.bashrc) also breaks it",
-            ) from error
+                raise no_further_session(self.target, why) from error
+            raise no_sftp(self.target, why) from error
         if self._round_trip_s is None:
             self._round_trip_s = _fastest_answer(sftp)
         return sftp
@@ -262,14 +256,9 @@ def _fastest_answer(sftp: Sftp) -> float | None:
 def _tcp_socket_of(process: int) -> socket.socket | None:
     """Returns a duplicate of a process's only TCP socket; None if this process may not have it (pidfd_getfd(2))."""
     with contextlib.suppress(OSError):
-        descriptor = os.pidfd_open(process)
-        try:
-            for entry in Path(f"/proc/{process}/fd").iterdir():
-                if str(entry.readlink()).startswith("socket:"):
-                    copy = socket.socket(fileno=libc.duplicate(descriptor, int(entry.name)))
-                    if copy.family in (socket.AF_INET, socket.AF_INET6):
-                        return copy
-                    copy.close()
-        finally:
-            os.close(descriptor)
+        for descriptor in libc.copies_of_sockets(process):
+            copy = socket.socket(fileno=descriptor)
+            if copy.family in (socket.AF_INET, socket.AF_INET6):
+                return copy
+            copy.close()
     return None

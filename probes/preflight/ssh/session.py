@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Self
 
+from flightpath.errors import MeasurementFailed
 from probes.preflight.records import KernelSample, SocketFacts
 from probes.preflight.spec import TransferSpec
 from probes.preflight.ssh import steady_clock
@@ -149,3 +150,19 @@ class Session(ABC):
     def round_trip_s(self) -> float | None:
         """The round trip of a request, if the far end's answers are held to a fixed window in each."""
         return None
+
+
+def no_further_session(target: Target, why: str) -> MeasurementFailed:
+    """Returns the error for a far end that opens no channel."""
+    return MeasurementFailed(
+        f"{target.host} opens no further session on this connection: {why}",
+        "its sshd_config may limit them (MaxSessions): use fewer streams, or a connection for each",
+    )
+
+
+def no_sftp(target: Target, why: str) -> MeasurementFailed:
+    """Returns the error for a far end whose channel speaks no SFTP."""
+    return MeasurementFailed(
+        f"{target.host} offers no SFTP: {why}",
+        "try `sftp`; a log-in script that prints something (~/.bashrc) also breaks it",
+    )
