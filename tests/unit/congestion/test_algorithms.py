@@ -64,3 +64,15 @@ def test_the_window_is_that_of_an_independent_model_to_the_segment_after_each_ro
 def test_htcp_backs_off_by_the_depth_of_the_queue_once_its_throughput_is_steady():
     last = flow(replace(TRIALS["htcp"], link=link(12, 60, 30))).losses[-1]
     assert last.ssthresh / last.cwnd == pytest.approx(60 / (60 + 30), abs=0.015)
+
+
+@pytest.mark.parametrize("rtt_ms", [10, 50])
+def test_vegas_comes_down_from_slow_start_to_the_first_window_that_queues_no_more_than_beta(rtt_ms):
+    path = link(12, rtt_ms, 60)
+    acks = simulate(Trial("vegas", path, 8))
+    base_us, last = min(ack.rtt_us for ack in acks), acks[-1]
+    segment_us = round(path.serialisation_s(path.frame_bytes) * 1e6)
+    queued, with_one_more = (
+        (last.cwnd + more) * (last.rtt_us + more * segment_us - base_us) // base_us for more in (0, 1)
+    )
+    assert queued <= 4 < with_one_more
