@@ -10,7 +10,7 @@ from results.store.location import add_store_options
 from results.store.store import DEFAULT_FOLDER
 
 _EPILOG = """\
-RUN is a run's id, an unambiguous beginning of one, or `latest`: the newest with cells.
+RUN is a run's id, an unambiguous beginning of one, or `latest`: the newest with cells (`latest~1`: the one before it).
 
 examples:
   flightpath results list                        every run, with its verdict
@@ -18,7 +18,7 @@ examples:
   flightpath results show latest                 means with intervals, verdicts, claims
   flightpath results show 20261121 --metrics all every metric of the only run of that day
   flightpath results show latest --json          the same as one object, for programs
-  flightpath results compare RUN latest          what changed, with intervals; what else differs between the two
+  flightpath results compare latest~1 latest     what changed, with intervals; what else differs between the two
   flightpath results compare latest --history 10 the same, against the ten runs of its scenario before it
   flightpath results plot latest                 draw the figures again, from the store alone
   flightpath results report latest               one HTML page, to send to somebody; --pdf for a paper

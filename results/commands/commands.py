@@ -167,7 +167,7 @@ def _compare(options: Namespace) -> None:
     if options.history is not None:
         sides = [*_history(store, options), sides[0]]
     elif len(sides) < 2:
-        raise UsageError("compare: there is only one run", "name another one, or use --history 10")
+        raise UsageError("compare: there is only one run", "name another one, such as latest~1, or use --history 10")
     metrics = _metrics(options, [cell for _, cells in sides for cell in cells])
     if options.history is not None:
         comparisons = [compare_with_history(sides[:-1], sides[-1], metrics)]

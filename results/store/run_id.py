@@ -6,10 +6,20 @@ from pathlib import Path
 from results.store.sqlite import DATABASE_NAME
 
 LATEST = "latest"
-"""Alias for the id of the newest run that has cells; if none has any, of the newest."""
+"""Alias for the id of the newest run that has cells; if none has any, of the newest. `latest~1`: the one before it."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+ -]{0,199}")
+_LATEST = re.compile(rf"{LATEST}(?:~(\d{{1,6}}))?")
 _OWN_FILES = Path(DATABASE_NAME).stem
+
+
+def runs_after(name: str) -> int | None:
+    """Returns how many runs with cells are newer than the run that an alias means: 0 for `latest`, 1 for `latest~1`.
+
+    None if it is no such alias.
+    """
+    alias = _LATEST.fullmatch(name)
+    return int(alias[1] or 0) if alias else None
 
 
 def part_of_run_id(name: str) -> str:

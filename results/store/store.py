@@ -34,7 +34,7 @@ from results.store.rows import (
     run_record,
     stored_verdict,
 )
-from results.store.run_id import LATEST, part_of_run_id
+from results.store.run_id import part_of_run_id, runs_after
 from results.store.schema import RUN_HOST, RUN_MACHINE, CellRow, ClaimRow, DocumentRow, RunRow
 from results.store.sqlite import open_file
 
@@ -50,8 +50,8 @@ class Store:
     disk when it returns; several processes can write at the same time. A store may be opened before a fork and used
     after it.
 
-    A `run` in the arguments is a run's id, an unambiguous beginning of one, or `latest`; a `run_id` is a full id.
-    Methods raise `UsageError` for an unknown run, and `StoreFailed` if the database fails.
+    A `run` in the arguments is a run's id, an unambiguous beginning of one, `latest` or `latest~1`; a `run_id` is a
+    full id. Methods raise `UsageError` for an unknown run, and `StoreFailed` if the database fails.
     """
 
     def __init__(self, folder: Path, backend: Backend) -> None:
@@ -196,10 +196,8 @@ class Store:
         with self.reading() as session:
             if session.get(RunRow, run) is not None:
                 return run
-            newest = RunQuery(last=1).select(RunRow.run_id)
-            measured = exists().where(CellRow.run_id == RunRow.run_id)
-            if run == LATEST and (latest := session.scalar(newest.where(measured)) or session.scalar(newest)):
-                return latest
+            if (after := runs_after(run)) is not None and (found := _newest(session, after)):
+                return found
             run_ids = session.scalars(RunQuery().select(RunRow.run_id)).all()[::-1]
         matching = [run_id for run_id in run_ids if run and run_id.startswith(run)]
         if len(matching) == 1:
@@ -321,6 +319,13 @@ class Store:
             session.execute(
                 delete(DocumentRow).where(DocumentRow.run_id == run_id, DocumentRow.name == PROGRESS_DOCUMENT)
             )
+
+
+def _newest(session: Session, after: int) -> str | None:
+    """Returns the run with cells after which so many others with cells came; the newest of all if none has cells."""
+    newest = RunQuery(last=1, skip=after).select(RunRow.run_id)
+    measured = exists().where(CellRow.run_id == RunRow.run_id)
+    return session.scalar(newest.where(measured)) or (None if after else session.scalar(newest))
 
 
 def _plan(text: str) -> Mapping[str, Any]:

@@ -111,6 +111,10 @@ def test_runs_and_the_latest_of_a_scenario(store):
     assert store.resolve("latest") == other
     store.record(second, simple(), 0)
     assert store.resolve("latest") == second, "which has cells"
+    with pytest.raises(UsageError, match="there is no run 'latest~1'"):
+        store.resolve("latest~1")
+    store.record(first, simple(), 0)
+    assert store.resolve("latest~1") == first
 
 
 def test_a_run_is_named_by_an_unambiguous_beginning(store):
