@@ -46,7 +46,8 @@ _ENDS_WITHOUT = (".md", "claims.py", "figures.py")
 def is_same_program(environment: Mapping[str, Any], scenario: str | None, project: Path = PROJECT) -> bool:
     """Tells whether the code that measures an experiment is unchanged since a run of it.
 
-    Changes of texts, tests and pages, and of what only other experiments or commands use, do not count.
+    Changes of texts, tests and pages, of docstrings and comments in Python, and of what only other experiments or
+    commands use, do not count.
 
     Args:
         scenario: one of ours by its name; None for an experiment file.
@@ -61,7 +62,9 @@ def is_same_program(environment: Mapping[str, Any], scenario: str | None, projec
     except FlightpathError:  # the commit is not here
         return False
     measuring = _modules(scenario, project)
-    return not any(_measures(file, measuring) for file in changed.split("\0") if file)
+    return not any(
+        _measures(file, measuring) and not _is_same_code(file, commit, project) for file in changed.split("\0") if file
+    )
 
 
 def _measures(file: str, measuring: set[str]) -> bool:
@@ -71,6 +74,27 @@ def _measures(file: str, measuring: set[str]) -> bool:
     if file.endswith(".py"):
         return _module(PurePath(file)) in measuring
     return all(module in measuring for folder, module in _USERS.items() if file.startswith(folder))
+
+
+def _is_same_code(file: str, commit: str, project: Path) -> bool:
+    """Tells whether a file of Python differs from that of a commit in docstrings, comments and layout alone."""
+    if not file.endswith(".py"):
+        return False
+    try:
+        before, after = git(project, "show", f"{commit}:{file}"), (project / file).read_text()
+    except (FlightpathError, FileNotFoundError):  # one of them does not have the file
+        return False
+    return _code(before) == _code(after)
+
+
+def _code(source: str) -> str:
+    """Returns a form of Python's source that is the same for the same code."""
+    return ast.dump(_WithoutDocstrings().visit(ast.parse(source)))
+
+
+class _WithoutDocstrings(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str) else node
 
 
 def _modules(scenario: str | None, project: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """The progress of a part: complete, to be resumed, or to be measured."""
 
+import ast
 import shutil
 import subprocess
 from dataclasses import replace
@@ -124,11 +125,25 @@ def test_a_change_affects_experiments_that_depend_on_the_file(measured, changed,
     folder, commit = measured
     before = (folder / changed).read_bytes()
     try:
-        (folder / changed).write_bytes(before + b"\n")
+        (folder / changed).write_bytes(before + b"\nCHANGED = True\n")
         found = [name for name in (DTN, MULTIPATH) if not is_same_program({"commit": commit}, name, folder)]
     finally:
         (folder / changed).write_bytes(before)
     assert found == list(affected)
+
+
+def test_docstrings_comments_and_layout_of_python_measure_nothing(measured):
+    folder, commit = measured
+    file = folder / "experiments/plan.py"
+    before = file.read_text()
+    try:
+        file.write_text(f'"""Other words."""\n# a comment\n\n{before.replace("(", "(  ")}')
+        assert ast.dump(ast.parse(file.read_text())) != ast.dump(ast.parse(before))
+        assert is_same_program({"commit": commit}, DTN, folder)
+        file.write_text(before.replace("return ", "return not ", 1))
+        assert not is_same_program({"commit": commit}, DTN, folder)
+    finally:
+        file.write_text(before)
 
 
 def test_a_record_is_of_one_commit_that_others_can_check_out_and_says_which_parts_are_old(checkout, tmp_path):
