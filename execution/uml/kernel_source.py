@@ -14,7 +14,12 @@ from flightpath.errors import MissingCapability
 OLDEST = (6, 16)
 """The first version with `seccomp=on`; before 6.13 User-Mode Linux ends at once on processors with AMX."""
 
-_DEBIAN = ("bookworm", "trixie", "forky", "sid")
+_NEWER = {
+    "bookworm": ("bookworm-backports", "trixie", "trixie-backports"),
+    "trixie": ("trixie-backports", "forky"),
+    "forky": ("sid",),
+}
+"""Debian's suites with newer kernels, by suite. One that is not released has no backports: apt would refuse all."""
 _DOWNLOAD_LIMIT_S = 1800
 _HINT = "or build one from a kernel's source: flightpath machines uml-kernel --source linux-7.3.tar.xz"
 
@@ -101,13 +106,5 @@ def _source_lines() -> Iterator[str]:
         uri, codename, component, origin = target.split(" ", 3)
         keyring = Path(f"/usr/share/keyrings/{origin.lower()}-archive-keyring.gpg")
         if component == "main" and keyring.is_file():
-            for suite in _newer_suites(codename) if origin == "Debian" else [codename]:
+            for suite in _NEWER.get(codename, ()) if origin == "Debian" else [codename]:
                 yield f"deb [signed-by={keyring}] {uri} {suite} main"
-
-
-def _newer_suites(codename: str) -> list[str]:
-    """Returns the backports of a suite of Debian, the next suite and its backports; nothing for its updates."""
-    if codename not in _DEBIAN[:-1]:
-        return []
-    following = _DEBIAN[_DEBIAN.index(codename) + 1]
-    return [f"{codename}-backports", following, f"{following}-backports"]

@@ -27,10 +27,10 @@ _LEFT_OUT = (
     "probes.preflight.commands",
     *("experiments.claims", "experiments.judging"),
     *("experiments.captures", "experiments.recordings", "topologies.capture"),
-    "execution.uml.inspection",
+    *("execution.uml.inspection", "execution.uml.kernel_source"),
 )
-"""Modules that plan, print, judge (plans are compared, claims judged again), serve `--capture` or `--record`, or only
-look on."""
+"""Modules that plan, print, judge (plans are compared, claims judged again), serve `--capture` or `--record`, only look
+on, or find the kernel's source (a certificate names its version)."""
 
 _OF_FILES = "experiments.files"
 """Reader of experiment files, which is reached from everywhere but only measures these."""

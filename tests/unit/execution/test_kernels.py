@@ -10,9 +10,10 @@ import pytest
 
 from execution.__main__ import main
 from execution.guests import guest
-from execution.uml import kernel
-from execution.uml.kernel_source import SourcePackage, _newer_suites
+from execution.uml import kernel, kernel_source
+from execution.uml.kernel_source import SourcePackage
 from execution.vm import kernels, virtual_machine
+from flightpath import commands
 from flightpath.errors import MissingCapability
 from tests.support.finished import finished
 
@@ -46,9 +47,20 @@ def test_releases_are_compared_as_numbers():
     assert packages[0].release == (7, 3, 4)
 
 
-def test_newer_suites_are_the_backports_and_the_next_one():
-    assert _newer_suites("bookworm") == ["bookworm-backports", "trixie", "trixie-backports"]
-    assert _newer_suites("bookworm-updates") == _newer_suites("sid") == []
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("suite", kernel_source._NEWER)
+def test_debian_s_mirrors_have_each_suite_in_which_newer_kernels_are_looked_for(suite, tmp_path, monkeypatch):
+    """One that is missing, as the backports of a suite that is not released, makes apt refuse all of them."""
+    if not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
+        pytest.skip("needs Debian's keys")
+
+    def run(words, **options):
+        target = f"http://deb.debian.org/debian {suite} main Debian\n"
+        return target if "indextargets" in words else commands.run(words, **options)
+
+    monkeypatch.setattr(kernel_source, "run", run)
+    assert kernel_source.PrivateApt(tmp_path).newest_source().release >= kernel_source.OLDEST
 
 
 def test_the_newest_kernel_with_the_present_configuration_and_its_symbols_is_found(cache):
