@@ -113,7 +113,7 @@ def test_programs_that_wait_for_each_other_and_names_of_ours_are_refused(tmp_pat
         scenario_of(tmp_path, circle)
     with pytest.raises(UsageError, match="a scenario of ours is called dtn_mss"):
         scenario_of(tmp_path, f'name = "dtn_mss"\n{TEMPLATE}')
-    with pytest.raises(UsageError, match="name of an option of every run"):
+    with pytest.raises(UsageError, match="every run has an option --seed"):
         plan_of(scenario_of(tmp_path, TEMPLATE.replace("queue = [", "seed = [1]\nqueue = [")))
     for value in ("9" * 5000, f"0x{'f' * 5000}", "[" * 9999):
         with pytest.raises(UsageError, match=r"a-test\.toml: "):
