@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machine
     vm = commands.add_parser("vm", help="run a command in a VM with a stock kernel", description=_VM)
     vm.add_argument("--kernel", metavar="VERSION", help="as `uname -r` prints it (default: the newest unpacked)")
     vm.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="time limit (default 600)")
-    vm.add_argument("--results", type=Path, metavar="DIR", help="keep the files that it writes into this folder")
+    vm.add_argument("--results", type=Path, metavar="DIR", help="a folder in which files of the command are kept")
     vm.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     vm.set_defaults(run_command=_run_in_vm)
     return run_command(parser, words)

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
         "--results",
         type=Path,
         metavar="DIR",
-        help="keep the files that the command writes into this folder; with --seeds, the output of each failed run",
+        help="a folder in which files of the command are kept; with --seeds, the output of each failed run",
     )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     parser.set_defaults(run_command=_run)

@@ -22,6 +22,11 @@ from results.store.run_id import LATEST
 from results.store.store import DEFAULT_FOLDER, Store
 from results.summary.cell_choice import chosen_cells
 
+_DESCRIPTION = """\
+Writes one HTML page, which needs no server, on which the packets of a recorded cell move along links, wait in queues
+and are dropped; with sequence numbers, windows, queues and throughput on one time line. The cell must have been
+measured with `flightpath run SCENARIO --record`.
+"""
 _EXAMPLES = """\
 examples:
   flightpath run congestion_race --only algorithm=vegas --record
@@ -133,9 +138,7 @@ def _page_name(label: str) -> str:
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Writes one HTML page, which needs no server, on which the packets of a recorded cell move: along "
-        "links, into queues, out of them; with sequence numbers, windows, queues and throughput on one time line. The "
-        "cell must have been measured with `flightpath run SCENARIO --record`.",
+        description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -163,7 +163,7 @@ def _scale(text: str) -> float | None:
 def _add_plan_options(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
-    form.add_argument("--full", dest="form", action="store_const", const="full", help="the paper's size")
+    form.add_argument("--full", dest="form", action="store_const", const="full", help="the full size, as in the paper")
     parser.set_defaults(form="quick")
     parser.add_argument("--repeat", type=int, metavar="N", help="measure each point N times")
     parser.add_argument(
