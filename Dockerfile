@@ -1,7 +1,7 @@
 # Flightpath, ready to run: `docker build -t flightpath .`, then
 #
 #   docker run --rm -v "$PWD/results:/results" flightpath run dtn_window         in virtual time, without privileges
-#   docker run --rm --privileged -v "$PWD/results:/results" flightpath run mptcp_load    in namespaces, by the real clock
+#   docker run --rm --privileged -v "$PWD/results:/results" flightpath run mptcp_load --clock real
 #   docker run --rm -it --privileged flightpath mn --topo dtn_pair               Mininet's command line
 #
 # On arm64 there is no virtual-time kernel (User-Mode Linux is for x86-64), so only --privileged measures there.

@@ -26,7 +26,7 @@ from flightpath.units import parse_duration
 _DESCRIPTION = """\
 Runs any command, or a whole test suite, in the virtual-time kernel: a real Linux on whose clock computing takes no time
 and sleeping costs none. The same command with the same seed does the same on every machine, to the last bit, however
-busy it is. A test that fails once in a hundred nights has a number here, and fails whenever one asks.
+busy it is. A test that fails once in a hundred nights has a seed here with which it always fails.
 
   flightpath virtual -- pytest tests/test_network.py     once, with seed 1
   flightpath virtual --seeds 1-200 -- ./simult_flows.sh  200 seeds: which fail, and how
@@ -39,8 +39,8 @@ It needs no root. The command sees all files of this machine and runs as root of
 no network to the outside. What it writes is kept in the current folder (unless --discard) and in the folder of
 --results; elsewhere, as in /tmp, it vanishes. Standard input is read to its end first. The exit code is the command's.
 
-A program that waits by reading the clock in a loop gets on slowly: --clock-reading 1us helps. One that waits without
-any system call stops the clock, and is named after a minute. BPF programs cannot be compiled in this kernel.
+A program that waits by reading the clock in a loop makes little progress: --clock-reading 1us helps. One that waits
+without any system call stops the clock; after a minute the error names it. BPF programs cannot be compiled here.
 """
 
 _TIME_LIMIT_S = 3600
@@ -55,12 +55,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
     )
     _add_seed_options(parser.add_argument_group("seeds"))
     _add_guest_options(parser.add_argument_group("time, and the guest"))
-    parser.add_argument("--discard", action="store_true", help="keep nothing that it writes in the current folder")
+    parser.add_argument("--discard", action="store_true", help="do not keep what it writes in the current folder")
     parser.add_argument(
         "--results",
         type=Path,
         metavar="DIR",
-        help="a folder in which the command's files are kept; with --seeds the output of each failed run",
+        help="a folder in which files of the command are kept; with --seeds, the output of each failed run",
     )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after `--`")
     parser.set_defaults(run_command=_run)
@@ -69,17 +69,17 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual
 
 def _add_seed_options(group: argparse._ArgumentGroup) -> None:
     which = group.add_mutually_exclusive_group()
-    which.add_argument("--seed", type=int, default=1, metavar="N", help="of all random numbers (default 1)")
-    which.add_argument("--seeds", metavar="A-B", help="run once with each, and tell which fail")
-    group.add_argument("--jobs", type=int, metavar="N", help="seeds at once (default: one per processor)")
+    which.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all random numbers (default 1)")
+    which.add_argument("--seeds", metavar="A-B", help="run once with each seed, and say which fail")
+    group.add_argument("--jobs", type=int, metavar="N", help="parallel runs (default: one per processor)")
     group.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="run the seeds on a cluster, whose scheduler this is (flightpath cluster --help); "
-        "the command's files lie at the same paths on each of its machines",
+        help="run the seeds on a cluster: its scheduler's address (flightpath cluster --help); "
+        "the command's files must be at the same paths on each machine",
     )
-    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
-    group.add_argument("--same", action="store_true", help="run twice with each seed, and tell what differs first")
+    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"its key ({DEFAULT_KEY})")
+    group.add_argument("--same", action="store_true", help="run twice with each seed, and say what differs first")
 
 
 def _add_guest_options(group: argparse._ArgumentGroup) -> None:
@@ -88,20 +88,20 @@ def _add_guest_options(group: argparse._ArgumentGroup) -> None:
         "--jitter",
         default=_NONE,
         metavar="TIME",
-        help="each system call takes up to so long, from the seed, as 50us",
+        help="random extra time of each system call, at most this, for example 50us",
     )
     group.add_argument(
         "--clock-reading",
         default=_NONE,
         metavar="TIME",
-        help="reading the clock takes so long, as 1us (by default some ns)",
+        help="time that reading the clock takes, for example 1us (default: some ns)",
     )
-    group.add_argument("--memory", type=int, default=4096, metavar="MIB", help="of the guest (default 4096)")
+    group.add_argument("--memory", type=int, default=4096, metavar="MIB", help="memory of the guest (default 4096)")
     group.add_argument(
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help=f"on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
+        help=f"limit on this machine's clock (default {_TIME_LIMIT_S}; with --interactive none)",
     )
     group.add_argument(
         "--interactive",

@@ -33,8 +33,8 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("scenarios.__main__", "measure a scenario, or an experiment file; without a name, list them"),
-    "new": Command("scenarios.command.new", "write an experiment file, to be changed, or a table of a link"),
-    "import": Command("scenarios.command.importing", "make an experiment file of another tool's network"),
+    "new": Command("scenarios.command.new", "write an experiment file to start from, or a table for a link"),
+    "import": Command("scenarios.command.importing", "turn another tool's network into an experiment file"),
     "museum": Command("museum.__main__", "public reports as experiments: what is measured here, and why"),
     "replay": Command("execution.replay.command", "measure a stored cell again, stop its clock anywhere, and look"),
     "results": Command("results.__main__", "list, show, compare, draw, report and serve runs"),
@@ -46,12 +46,12 @@ COMMANDS = {
     "mn-run": Command("execution.mininet_clock", "run a script for Mininet as it is, on our links", ("mn-run",)),
     "controller": Command("controllers.__main__", "run the OpenFlow controller, or show what one steers"),
     "congestion": Command("congestion.__main__", "list, load and check congestion controls"),
-    "lab": Command("labs.__main__", "teaching labs: start one, and let your work be checked"),
-    "cluster": Command("execution.cluster.__main__", "measure on many machines: make a key, run the parts"),
+    "lab": Command("labs.__main__", "teaching labs: start one, check your work, grade a class"),
+    "cluster": Command("execution.cluster.__main__", "measure on many machines: make a key, start the scheduler"),
     "worker": Command("execution.cluster.__main__", "measure cells on this machine for a cluster", ("worker",)),
-    "virtual": Command("execution.virtual", "run any command on a clock that repeats itself"),
+    "virtual": Command("execution.virtual", "run any command in virtual time: the same every time"),
     "machines": Command("execution.__main__", "build the virtual-time kernel, run a command in a VM"),
-    "completion": Command("flightpath.completion", "print what makes bash or zsh complete this command's words"),
+    "completion": Command("flightpath.completion", "print the completion script for bash or zsh"),
 }
 
 _EXAMPLES = """\

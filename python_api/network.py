@@ -275,7 +275,7 @@ class Network:
 
     def _require_virtual(self, call: str) -> None:
         if self._clock is Clock.REAL:
-            raise UsageError(f"{call}: the real clock does not stand still", 'use Network(…, clock="virtual")')
+            raise UsageError(f"{call}: the real clock cannot be stopped", 'use Network(…, clock="virtual")')
 
     def _require_host(self, host: str) -> None:
         if host not in self.hosts:

@@ -26,8 +26,8 @@ _CLEAN = """\
 Removes leftovers of killed runs from the machine, and nothing that is not Flightpath's.
 
 Everything in a sandbox vanishes by itself, except congestion controls that were loaded as BPF programs. A process keeps
-each of them, and ends with the last run that uses it; then the kernel removes the algorithm. Only if that process is
-killed, its record stays, and on kernels before 6.4 the algorithm too. This command removes both."""
+each of them loaded until the last run that uses it ends; then the kernel removes the algorithm. If that process is
+killed, its record stays, and on kernels before 6.4 the algorithm, too. This command removes both."""
 _DOCTOR_EPILOG = """\
 states:
   ok       it was tried and works
@@ -57,7 +57,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Examines and cleans the machine that networks are emulated on.",
-        epilog=f"networks, for `sudo topologies/mn.py --topo NAME`:\n{networks}\n\n"
+        epilog=f"networks, for `flightpath mn --topo NAME`:\n{networks}\n\n"
         "`flightpath COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -28,8 +28,8 @@ examples:
 _RETRY_S = 3
 
 _WORKER = """\
-Measures cells for the runs that use this scheduler, until Ctrl-C. First it proves this machine: the doctor, and a link
-measured on both clocks. A cell of the real clock has this machine alone; in virtual time several are measured at once.
+Measures cells for the runs that use this scheduler, until Ctrl-C. First it tests this machine: the doctor, and a link
+measured on both clocks. A cell on the real clock has the machine to itself; in virtual time several run in parallel.
 """
 _PAGES, _WORKERS_PAGES = "127.0.0.1:8787", "127.0.0.1:0"
 """Dask serves pages without TLS and without asking who one is: on loopback only; another port if that one is taken."""
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath cluster
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Cells on many machines, by Dask distributed. All parts need one key, and talk by TLS only.",
+        description="Measures cells on many machines, by Dask distributed. All parts need one key, and talk over TLS.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -53,17 +53,17 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     key = commands.add_parser("key", help="make a key", description="Makes the key of a new cluster.")
     key.set_defaults(run_command=_make_key)
     scheduler = commands.add_parser("scheduler", help="run the scheduler", description="Runs the scheduler.")
-    scheduler.add_argument("--port", type=int, default=8786, metavar="N", help="the port (8786); 0 is a free one")
-    scheduler.add_argument("--host", default="", metavar="ADDRESS", help="the address to listen on (default: all)")
-    scheduler.add_argument("--file", type=Path, metavar="FILE", help="write the address there, for --cluster FILE")
+    scheduler.add_argument("--port", type=int, default=8786, metavar="N", help="port (8786); 0 chooses a free one")
+    scheduler.add_argument("--host", default="", metavar="ADDRESS", help="address to listen on (default: all)")
+    scheduler.add_argument("--file", type=Path, metavar="FILE", help="write the address to FILE, for --cluster FILE")
     scheduler.set_defaults(run_command=_scheduler)
     worker = commands.add_parser("worker", help="measure cells on this machine", description=_WORKER)
-    worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address, or its file")
+    worker.add_argument("scheduler", metavar="tls://HOST:PORT", help="the scheduler's address, or the file that has it")
     worker.add_argument(
         "--jobs",
         type=int,
         metavar="N",
-        help="cells at once in virtual time (as many as it has processors and memory for)",
+        help="parallel cells in virtual time (default: as many as it has processors and memory for)",
     )
     worker.set_defaults(run_command=_worker)
     for command in (key, scheduler, worker):

@@ -27,16 +27,16 @@ from results.summary.cell_choice import chosen_cells
 
 _DESCRIPTION = """\
 Measures a cell of a stored run again, in virtual time and with the same seed, and stops its clock: a debugger for
-networks. What one looks at is a copy of the whole kernel, so looking costs no virtual time and no random number, and
-the cell goes on to the same figures, to the last bit. At the end they are compared with the stored ones.
+networks. You look at a copy of the whole kernel, so looking costs no virtual time and no random number, and the cell
+continues to the same figures, to the last bit. At the end they are compared with the stored ones.
 
-  flightpath replay latest --at 3.2s                      stop there, and ask at a prompt
+  flightpath replay latest --at 3.2s                      stop there, with a prompt
   flightpath replay latest 2 --at 3.2s --run "h1 ss -tin" --run "sh tc -s qdisc"      print, and end
   flightpath replay latest "protocol=mptcp #1" --at "subflow joined"
-  flightpath replay latest --at 3.2s --run "step 1ms" --run links --run continue      look, go on, and compare
+  flightpath replay latest --at 3.2s --run "step 1ms" --run links --run continue      look, continue, and compare
 
-Time counts from the start of the cell's load, as in events, series and figures. The clock stands still just before
-the moment: whatever happens before it has happened.
+Time counts from the start of the cell's load, as in events, series and figures. The clock stops just before the
+moment.
 """
 _EPILOG = """\
 events, for --at and `until`:
@@ -44,10 +44,10 @@ events, for --at and `until`:
   retransmission         the next retransmission of any host (also: first retransmission)
   subflow joined         the next subflow that joins an MPTCP connection
   link down, link up     the next cut of a cable, or its end
-  queue s1-s2 > 90%      a queue that is so full, from either end; s1->s2 for one direction
+  queue s1-s2 > 90%      a queue that is more than this full, in either direction; s1->s2 for one
 
-An event is looked for in a copy that runs ahead, every ms and then every 10 us; the cell stops within 10 us after it,
-or if it is nearer than 3 ms, up to 2 ms after it.
+A copy that runs ahead looks for the event, every ms and then every 10 us; the cell stops within 10 us after it, or up
+to 2 ms after it if it is nearer than 3 ms.
 `help` at the prompt explains the commands, which are also those of --run.
 
 exit codes: 0 done, 1 the figures differ or the cell failed, 2 usage (no such run, cell or host; a run on the real
@@ -60,13 +60,13 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath replay"
     parser = argparse.ArgumentParser(
         prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", metavar="RUN", help="its id, a beginning of one, or latest")
+    parser.add_argument("run", metavar="RUN", help="its id, a beginning of one, or `latest`")
     parser.add_argument(
         "cell", nargs="?", metavar="CELL", help="its number in the order of measurement, or its parameters (default 1)"
     )
     parser.add_argument("--at", default="0s", metavar="WHEN", help="a moment or an event (default: the load's start)")
     parser.add_argument(
-        "--run", action="append", dest="commands", metavar="COMMAND", help="run this instead of asking, then end"
+        "--run", action="append", dest="commands", metavar="COMMAND", help="run this without a prompt, and end"
     )
     add_store_options(parser, DEFAULT_FOLDER, "runs are kept")
     parser.set_defaults(run_command=_replay)
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath replay"
 
 def _replay(options: argparse.Namespace) -> int:
     if options.commands is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("there is no terminal to ask at", 'say what to print, as --run "h1 ss -tin"')
+        raise UsageError("a prompt needs a terminal", 'say what to print, for example --run "h1 ss -tin"')
     if options.commands is None:  # there Ctrl-C stops the clock, and ends nothing
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _end)
@@ -129,10 +129,10 @@ def stored_plan(record: RunRecord) -> Plan:
     try:
         plan = Plan.from_json(record.plan)
     except ValidationError as error:
-        raise UsageError(f"{record.run_id} is no experiment that can be repeated: it has no plan") from error
+        raise UsageError(f"{record.run_id} cannot be replayed: it has no plan") from error
     if plan.clock is Clock.REAL or plan.executor != UmlExecutor.name:
         raise UsageError(
-            f"{record.run_id} was measured on the real clock, which no one can stop or repeat",
+            f"{record.run_id} was measured on the real clock, which cannot be stopped or repeated",
             f"measure it in virtual time: flightpath run {record.scenario} --clock virtual",
         )
     return plan
@@ -142,7 +142,7 @@ def stored_cell(cells: Sequence[CellResult], wanted: str | None, run_id: str) ->
     """Finds a cell of a run by its number from 1, or by some of its parameters."""
     labels = [result.cell.label for result in cells]
     if not cells:
-        raise UsageError(f"{run_id} has no cells", "another run: flightpath results list")
+        raise UsageError(f"{run_id} has no cells", "choose another run: flightpath results list")
     if wanted is None or re.fullmatch("[0-9]+", wanted):
         number = int(wanted or 1)
         if not 1 <= number <= len(cells):
@@ -153,7 +153,7 @@ def stored_cell(cells: Sequence[CellResult], wanted: str | None, run_id: str) ->
         raise UsageError(f"{run_id} has {len(found) or 'no'} cells {wanted!r}", hint)
     if LOAD_BEGAN not in found[0].certificate.found:
         raise UsageError(
-            f"{run_id} does not say when the load of its cells began: an earlier version measured it",
+            f"{run_id} was measured by an earlier version, which did not record when the load of a cell began",
             "measure it again, then replay that run",
         )
     return found[0]

@@ -24,7 +24,7 @@ def add_commands(commands: Commands) -> None:
     listing = commands.add_parser("list", help="list the labs", description="Lists the labs.")
     listing.set_defaults(run_command=_list)
 
-    text = "Makes a folder with the instructions of a lab, in a student's own variant, and the files to complete."
+    text = "Makes a folder with a lab's instructions, in a student's own variant, and the files to complete."
     start = commands.add_parser("start", help="make a folder with instructions and files", description=text)
     start.add_argument("lab", metavar="LAB", help="its number or its name")
     add_variant(start)
@@ -32,19 +32,19 @@ def add_commands(commands: Commands) -> None:
     start.set_defaults(run_command=_start)
 
     text = (
-        "Tries a student's work in a network of the student's variant, in virtual time where that is possible, and "
-        "says what is right and what is wrong. Leaves a figure, check.png, and a page on which the packets move, "
-        "check.html. Exit codes: 0 all is right, 1 something is wrong, 2 usage, 3 this "
-        "machine lacks something, 4 the measurement cannot be trusted and nothing was judged."
+        "Runs a student's work in a network of the student's variant, in virtual time, and says what is right and what "
+        "is wrong. Writes a figure, check.png, and a page on which the packets move, check.html. Exit codes: 0 all is "
+        "right, 1 something is wrong, 2 usage, 3 this machine lacks something, 4 the measurement cannot be trusted, so "
+        "nothing was judged."
     )
-    checking = commands.add_parser("check", help="try and judge your work", description=text)
+    checking = commands.add_parser("check", help="run and judge your work", description=text)
     checking.add_argument(
         "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="the lab's folder (default: here)"
     )
     checking.add_argument(
         "--store",
         metavar="URL",
-        help=f"record the result on your class's dashboard: your teacher gives out {STORE_FORM}",
+        help=f"show the result on your class's dashboard; your teacher gives out {STORE_FORM}",
     )
     checking.set_defaults(run_command=_check)
 
@@ -53,7 +53,7 @@ def add_variant(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--student", default=getpass.getuser(), metavar="NAME", help="whose variant (default: your user name)"
     )
-    command.add_argument("--course", default="", metavar="WORD", help="a word that your teacher gives out, if any")
+    command.add_argument("--course", default="", metavar="WORD", help="the word that your teacher gave out, if any")
 
 
 def class_store(url: str) -> Store:
@@ -79,7 +79,7 @@ def _check(options: argparse.Namespace) -> int:
     require_answers(submission)
     console = Console()
     store = class_store(options.store) if options.store else None
-    with Console(stderr=True).status(f"trying it, by the {submission.lab.clock} clock"):
+    with Console(stderr=True).status(f"running your work on the {submission.lab.clock} clock"):
         checked, packets = watched_check(submission)
     drawn = draw(submission.lab, checked.measured, options.folder)
     page.print_checked(console, checked, {"picture": drawn, "watch what happened": packets})

@@ -21,18 +21,18 @@ from results.store.lab_checks import Best, by_lab, by_student, lab_checks
 from results.store.location import STORE_FORM
 
 _GRADE = """\
-Checks submissions, each in a confinement without network, with bounded time, memory and output, and without access to
-anything else. A submission is the folder that `flightpath lab start` made, or a .zip of it; a folder of submissions is
-searched. Exit codes: 0 all were judged, 4 some could not be.
+Grades submissions, each confined: without network, with bounded time, memory and output, and without access to anything
+else. A submission is the folder that `flightpath lab start` made, or a .zip of it; a folder is searched for them. Exit
+codes: 0 all were judged, 4 some could not be.
 """
 
 
 _CLASS = """\
-Prints how many students have tried and solved each lab, after how many checks, and the most frequent hint of the
-others. The database on a PostgreSQL server is prepared if it is empty. Give your students the URL of a role that may
-write checks but not read them: CREATE ROLE class LOGIN PASSWORD '...'; GRANT INSERT ON lab_checks TO class; GRANT
-SELECT ON alembic_version TO class. `flightpath results serve --store URL` shows the same page live, with --names to
-you alone.
+Prints how many students have tried and solved each lab, after how many checks, and the most frequent hint of those who
+have not. If the database on the PostgreSQL server is empty, it is prepared. Give your students the URL of a role that
+may write checks but not read them: CREATE ROLE class LOGIN PASSWORD '...'; GRANT INSERT ON lab_checks TO class; GRANT
+SELECT ON alembic_version TO class. `flightpath results serve --store URL` shows the same as a live page; --names, for
+you alone, adds the students.
 """
 
 
@@ -43,12 +43,12 @@ def add_commands(commands: Commands) -> None:
     grading.add_argument(
         "--jobs", type=int, metavar="N", help="submissions to grade in parallel (default: one per processor)"
     )
-    grading.add_argument("--csv", type=Path, metavar="FILE", help="a line for each submission")
+    grading.add_argument("--csv", type=Path, metavar="FILE", help="write a line for each submission")
     grading.add_argument(
-        "--nbgrader", type=Path, metavar="FILE", help="a CSV file with the columns of nbgrader's export"
+        "--nbgrader", type=Path, metavar="FILE", help="write a CSV file with the columns of nbgrader's export"
     )
     grading.add_argument(
-        "--gradescope", type=Path, metavar="DIR", help="a results.json for each, as Gradescope takes it"
+        "--gradescope", type=Path, metavar="DIR", help="write a results.json for each, as Gradescope reads it"
     )
     grading.set_defaults(run_command=_grade)
 

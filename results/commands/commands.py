@@ -40,7 +40,7 @@ from results.summary.runs import headlines
 
 _SHOWN = 100
 _EXPORTS = {
-    "json": "as one JSON file (the default)",
+    "json": "as one JSON file (default)",
     "csv": "as a zip of CSV tables",
     "parquet": "as a zip of Parquet tables; needs pyarrow, which is not installed by default",
 }
@@ -64,7 +64,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
     listing = add("list", "list the runs, oldest first", _list)
     add_filter_options(listing)
-    last = f"only the newest N (by default {_SHOWN}; with --json all)"
+    last = f"only the newest N (default: {_SHOWN}; with --json all)"
     listing.add_argument("--last", type=int, metavar="N", help=last)
     _add_json(listing)
 
@@ -86,36 +86,36 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_metrics(compare)
     form = compare.add_mutually_exclusive_group()
     _add_json(form)
-    form.add_argument("--markdown", action="store_true", help="print it as code reviews show it")
+    form.add_argument("--markdown", action="store_true", help="print Markdown, for code reviews")
 
     plot = add("plot", "draw a run's figures again, as PNG and SVG, and print their paths", _plot)
     plot.add_argument("run", metavar="RUN")
-    plot.add_argument("--output", type=Path, metavar="DIR", help="the folder (by default the run's own)")
+    plot.add_argument("--output", type=Path, metavar="DIR", help="folder of the figures (default: the run's own)")
 
     report = add("report", "write a run as one HTML page with its figures, and print its path", _report)
     report.add_argument("run", metavar="RUN")
-    output = "the file (by default report.html in the run's own folder)"
+    output = "file to write (default: report.html in the run's own folder)"
     report.add_argument("--output", type=Path, metavar="FILE", help=output)
     pdf = "as PDF (report.pdf); needs Chromium: make browser-setup"
     report.add_argument("--pdf", action="store_true", help=pdf)
-    beside = "another run, on the same axes in the charts"
+    beside = "show another run on the same axes of the charts"
     report.add_argument("--beside", default="", metavar="RUN", help=beside)
 
-    export = add("export", "write runs into a file, with everything that the store has of them", _export)
-    export.add_argument("runs", nargs="*", metavar="RUN", help="which (by default those that match the filters)")
+    export = add("export", "write runs to a file, with everything that the store has on them", _export)
+    export.add_argument("runs", nargs="*", metavar="RUN", help="which (default: those that match the filters)")
     form = export.add_mutually_exclusive_group()
     for kind, text in _EXPORTS.items():
         form.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="json", help=text)
-    output = "the file (by default RUN.json or RUN.csv.zip, here)"
+    output = "file to write (default: RUN.json or RUN.csv.zip, here)"
     export.add_argument("--output", type=Path, metavar="FILE", help=output)
     add_filter_options(export)
 
-    importing = add("import", "add what another machine exported: all of it, or nothing", _import)
+    importing = add("import", "add runs that another machine exported: all of them, or none", _import)
     importing.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
-    serving = "serve the store as web pages, on this machine only and without changing anything"
+    serving = "serve the store as read-only web pages, on this machine only"
     serve = add("serve", serving, _serve)
-    port = "the port (8700); 0 chooses a free one"
+    port = "port (default 8700); 0 chooses a free one"
     serve.add_argument("--port", type=int, default=8700, metavar="N", help=port)
     names = "show the names of a class's students, to their teacher"
     serve.add_argument("--names", action="store_true", help=names)
@@ -126,7 +126,7 @@ def _add_json(parser: argparse._ActionsContainer) -> None:
 
 
 def _add_metrics(parser: argparse._ActionsContainer) -> None:
-    metrics = "which metrics; by default the scenario's headlines"
+    metrics = "which metrics (default: the scenario's headlines)"
     parser.add_argument("--metrics", action=ListOption, metavar="A,B|all", help=metrics)
 
 
@@ -143,7 +143,7 @@ def _list(options: Namespace) -> None:
         return
     print_runs(Console(), listed.runs)
     if len(listed.runs) < listed.total:
-        hint = "filters or --last N show others"
+        hint = "filters or --last N show the others"
         print(f"the newest {len(listed.runs)} of {listed.total} runs; {hint}", file=sys.stderr)
 
 
@@ -314,7 +314,7 @@ def _metrics(options: Namespace, cells: Sequence[CellResult]) -> list[str] | Non
 
 def _history(store: Store, options: Namespace) -> list[Run]:
     if len(options.runs) != 1 or options.history < 1:
-        raise UsageError("compare: --history needs exactly one run, and at least one run before it")
+        raise UsageError("compare: --history takes one RUN, and a number of at least 1", "compare latest --history 10")
     record = store.run(options.runs[0])
     earlier = store.finished_before(record, options.history)
     if not earlier:

@@ -22,6 +22,11 @@ from results.store.run_id import LATEST
 from results.store.store import DEFAULT_FOLDER, Store
 from results.summary.cell_choice import chosen_cells
 
+_DESCRIPTION = """\
+Writes one HTML page, which needs no server, on which the packets of a recorded cell move along links, wait in queues
+and are dropped; with sequence numbers, windows, queues and throughput on one time line. The cell must have been
+measured with `flightpath run SCENARIO --record`.
+"""
 _EXAMPLES = """\
 examples:
   flightpath run congestion_race --only algorithm=vegas --record
@@ -47,7 +52,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath watch")
     store = Store.open(store_location(options), create=False)
     start, end = _seconds(options.start, "--from", 0.0), _seconds(options.until, "--until", float("inf"))
     if end <= start:
-        raise UsageError("--until is not after --from")
+        raise UsageError("--until must be after --from")
     chosen = [(options.run, options.cell), *((words[0], " ".join(words[1:])) for words in options.beside)]
     cells = [_watched(store, run, cell, start, end) for run, cell in chosen]
     target: Path = options.output or store.artifacts(options.run) / _page_name(cells[0].label)
@@ -70,7 +75,7 @@ def linked_pages(store: Store, record: RunRecord) -> dict[str, str]:
         try:
             recording = read(folder / FOLDER / file_name(label))
         except UsageError as error:  # the run may have been killed
-            print(f"no page of the packets of {label}: {error.args[0]}", file=sys.stderr)
+            print(f"cannot write a page of the packets of {label}: {error.args[0]}", file=sys.stderr)
             continue
         watched = WatchedCell(record.run_id, record.scenario, label, recording, changes=link_changes(cell, recording))
         names[label] = _write([watched], folder / _page_name(label)).name
@@ -93,7 +98,7 @@ def _write_film(cells: Sequence[WatchedCell], target: Path, speed: str | None) -
     span = film.Span(start, end, _speed(speed) if speed else usual)
     if len(span.moments_ms(target.suffix)) > film.MAX_FRAMES:
         what = f"the film would have more than {film.MAX_FRAMES} frames"
-        raise UsageError(what, "a higher --speed, or less between --from and --until")
+        raise UsageError(what, "choose a higher --speed, or a shorter time between --from and --until")
     before_s = _BEFORE_S + film.SHOWN_S * span.speed
     needed = [replace(each, start_s=max(0.0, start - before_s)) for each in cells]
     with writing_to(target):
@@ -103,7 +108,7 @@ def _write_film(cells: Sequence[WatchedCell], target: Path, speed: str | None) -
 
 def _write_pcapng(cells: Sequence[WatchedCell], target: Path) -> None:
     if len(cells) > 1:
-        raise UsageError("a pcapng file is of one cell", "leave out --beside")
+        raise UsageError("a pcapng file has only one cell", "leave out --beside")
     with writing_to(target):
         write_pcapng(cells[0].recording, target, cells[0].start_s, cells[0].end_s)
     give_to_caller(target)
@@ -117,13 +122,13 @@ def _speed(text: str) -> float:
     except (ValueError, ZeroDivisionError):
         speed = 0.0
     if not _SPEEDS[0] <= speed <= _SPEEDS[1]:
-        raise UsageError(f"--speed: {text!r} is no speed", "from 1/10000 to 10, for example 1/100")
+        raise UsageError(f"--speed: {text!r} is not a speed", "choose one from 1/10000 to 10, for example 1/100")
     return speed
 
 
 def _refuse_speed(speed: str | None, target: Path) -> None:
     if speed and target.suffix not in film.SUFFIXES:
-        raise UsageError("--speed is for pictures and films", f"--output NAME{'|'.join(film.SUFFIXES)}")
+        raise UsageError("--speed is for pictures and films only", f"add --output NAME{'|'.join(film.SUFFIXES)}")
 
 
 def _page_name(label: str) -> str:
@@ -133,35 +138,33 @@ def _page_name(label: str) -> str:
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Writes one HTML page, which needs no server, on which the packets of a recorded cell move: along "
-        "links, into queues, out of them; with sequence numbers, windows, queues and throughput on one time line. The "
-        "cell must have been measured with `flightpath run SCENARIO --record`.",
+        description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help="by default the newest")
-    parser.add_argument("cell", nargs="?", default="", metavar="CELL", help="its number, or KEY=VALUE,KEY=VALUE")
+    parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help="the run (default: the newest)")
+    parser.add_argument("cell", nargs="?", default="", metavar="CELL", help="the cell's number, or KEY=VALUE,KEY=VALUE")
     parser.add_argument(
         "--beside",
         nargs="+",
         action="append",
         default=[],
         metavar=("RUN", "CELL"),
-        help="another one on the same clock",
+        help="show another cell on the same clock",
     )
-    parser.add_argument("--from", dest="start", metavar="TIME", help="leave out what was before, for example 2.5s")
-    parser.add_argument("--until", metavar="TIME", help="leave out what came later")
+    parser.add_argument("--from", dest="start", metavar="TIME", help="beginning of what is shown, for example 2.5s")
+    parser.add_argument("--until", metavar="TIME", help="end of what is shown")
     parser.add_argument(
         "--speed",
         metavar="RATIO",
-        help="speed of a film, and scale of a picture: 1/100 (by default a film takes 10 s)",
+        help="speed of a film, or scale of a picture, for example 1/100 (default: a film takes 10 s)",
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="the page (by default in the run's own folder); a .png, .gif or .mp4 is a picture or a film of it, by "
-        "Chromium; a .pcapng is for Wireshark",
+        help="file to write (default: a page in the run's own folder); .png, .gif and .mp4 are pictures and films of "
+        "the page, drawn by Chromium; .pcapng is for Wireshark",
     )
     add_store_options(parser, DEFAULT_FOLDER, "results are")
     return parser

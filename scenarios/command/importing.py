@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from experiments.imports.imported import Imported
 
 _DESCRIPTION = """\
-Makes an experiment file of a network that another tool's file describes. What is not supported is named in it.
+Turns another tool's network into an experiment file. Comments at its top name what was not imported.
 
   flightpath import lab.clab.yml > lab.toml   containerlab: nodes, bridges, links
   flightpath import topology.yml              netlab: nodes, links, impairments
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath import"
         prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path, metavar="FILE", help=_FORMS)
-    parser.add_argument("--topo", metavar="NAME[,ARGS]", help="of a Python file: which topology, as for mn")
+    parser.add_argument("--topo", metavar="NAME[,ARGS]", help="which topology of a Python file, as for mn")
     parser.add_argument("--output", type=Path, metavar="FILE.toml", help="write there instead of printing")
     parser.add_argument("--run", action="store_true", help="run it, too; without --output it is named after the file")
     parser.set_defaults(run_command=_import)

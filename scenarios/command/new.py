@@ -15,23 +15,23 @@ from topologies.links.texts import whole
 _TEMPLATE = Path(__file__).parents[2] / "experiments/files/template.toml"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DESCRIPTION = """\
-Writes an experiment of your own, to be changed: a network, programs in its hosts, what is measured, and what you
-expect. It runs as it stands, in less than a minute of this machine:
+Writes an experiment file for you to change: a network, programs in its hosts, what is measured, and what you expect.
+It runs as it is, in less than a minute:
 
   flightpath new experiment queue.toml
   flightpath run queue.toml
 
-docs/experiment-files.md explains every key. Editors complete and check the keys with the JSON Schema:
+docs/experiment-files.md explains every key. Editors complete and check keys by the JSON Schema:
 
   flightpath new experiment --schema > experiment.schema.json
-  and in the first line of the file:  #:schema ./experiment.schema.json
+  and as the first line of the file:  #:schema ./experiment.schema.json
 """
 
 
 _TABLE_DESCRIPTION = """\
 Writes a table of bandwidth, delay and loss over time:
 
-  leo  a link over satellites 550 km high, another one every 15 s: delay by distance, 100 ms without a packet
+  leo  a link over satellites 550 km high, a new one every 15 s: delay by distance, outages of 100 ms
   lte  one user's link in a cell, every 100 ms: log-normal rates around 20 Mb/s with a memory of 1 s, 25 ms of delay
 
   flightpath new table leo leo.csv
@@ -43,7 +43,7 @@ docs/links.md has the models' numbers.
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath new") -> int:
     """Runs the command and returns its exit code."""
-    parser = argparse.ArgumentParser(prog=prog, description="Writes a file to begin with.")
+    parser = argparse.ArgumentParser(prog=prog, description="Writes a file to start from.")
     kinds = parser.add_subparsers(metavar="KIND")
     experiment = kinds.add_parser(
         "experiment",
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath new") -
     )
     table.add_argument("model", choices=("leo", "lte"), metavar="MODEL", help="leo or lte")
     table.add_argument("file", type=Path, metavar="FILE.csv")
-    table.add_argument("--seconds", default="60", metavar="N", help="how long it lasts, up to 180 (60)")
-    table.add_argument("--seed", type=int, default=1, metavar="N", help="draws other numbers (1)")
+    table.add_argument("--seconds", default="60", metavar="N", help="length of the table, up to 180 (default 60)")
+    table.add_argument("--seed", type=int, default=1, metavar="N", help="seed of its random numbers (default 1)")
     table.set_defaults(run_command=_table)
     return run_command(parser, arguments)
 
@@ -104,7 +104,7 @@ def _write(file: Path, text: str, remedy: str = "name another file") -> None:
         with file.open("x", encoding="utf-8") as new:
             new.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{file} is there already, and was not touched", remedy) from error
+        raise UsageError(f"{file} exists already, and was not changed", remedy) from error
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}") from error
 

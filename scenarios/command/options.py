@@ -73,16 +73,16 @@ def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentP
     parser.add_argument("--dry-run", action="store_true", help="print the cells and their times, measure nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     add_store_options(parser, DEFAULT_FOLDER, "results go")
-    parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="for the links (default auto)")
-    parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="for the switches (default auto)")
+    parser.add_argument("--emulator", choices=EMULATORS, default="auto", help="emulator of links (default auto)")
+    parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="datapath of switches (default auto)")
     _add_placement_options(parser)
     own = parser.add_argument_group(f"{scenario.name} options")
     for parameter in _parameters(scenario):
         try:
             _add_parameter(own, parameter)
         except argparse.ArgumentError as error:  # only an experiment file can have such a parameter
-            message = f"{scenario.name}: its parameter {parameter.option} has the name of an option of every run"
-            raise UsageError(message, "give it another name") from error
+            message = f"{scenario.name}: every run has an option {parameter.option}, so no parameter can have this name"
+            raise UsageError(message, "rename the parameter") from error
     return parser
 
 
@@ -115,10 +115,11 @@ def _refuse_beside_both_clocks(options: argparse.Namespace) -> None:
     unset = {"clock": AUTO, "scale": AUTO, "machine": None, "cluster": None, "resume": None, "json": False}
     for name, value in unset.items():
         if getattr(options, name) != value:
-            hint = "compare the two runs with: flightpath results compare RUN RUN --json" if name == "json" else ""
-            raise UsageError(f"--{name}: --both-clocks measures on this machine, twice and anew", hint)
+            compare = "compare the two runs with: flightpath results compare RUN RUN --json"
+            hint = compare if name == "json" else f"leave out --{name}"
+            raise UsageError(f"--{name}: --both-clocks measures two new runs, on this machine", hint)
     if clock_here() is Clock.VIRTUAL:
-        raise UsageError("--both-clocks: the clock is virtual here", "run it outside of the virtual-time kernel")
+        raise UsageError("--both-clocks: the clock is virtual here", "run it outside the virtual-time kernel")
 
 
 def request_from(scenario: Scenario, words: Sequence[str]) -> CommandRequest:
@@ -155,14 +156,14 @@ def _scale(text: str) -> float | None:
     except ValueError as error:
         raise UsageError(f"--scale: cannot read {text!r}", "accepted forms: auto, 1, 0.4") from error
     if not 0 < factor < float("inf"):
-        raise UsageError(f"--scale: {text} is not possible", "a factor is above 0")
+        raise UsageError(f"--scale: {text} is not possible", "choose a factor above 0")
     return factor
 
 
 def _add_plan_options(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--quick", dest="form", action="store_const", const="quick", help="the short form (default)")
-    form.add_argument("--full", dest="form", action="store_const", const="full", help="the form of the paper's size")
+    form.add_argument("--full", dest="form", action="store_const", const="full", help="the full size, as in the paper")
     parser.set_defaults(form="quick")
     parser.add_argument("--repeat", type=int, metavar="N", help="measure each point N times")
     parser.add_argument(
@@ -170,43 +171,43 @@ def _add_plan_options(parser: argparse.ArgumentParser, scenario: Scenario) -> No
         type=int,
         default=scenario.seed,
         metavar="N",
-        help="for the order of the cells; in virtual time for all random numbers (default %(default)s)",
+        help="seed of the cells' order; in virtual time, of all random numbers (default %(default)s)",
     )
     parser.add_argument(
-        "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this parameter; repeatable"
+        "--only", action="append", default=[], metavar="KEY=VALUE", help="only cells with this value; repeatable"
     )
     parser.add_argument(
         "--event",
         action="append",
         default=[],
         metavar="EVENT",
-        help="change a link during the load; the time counts from the load's first request; repeatable: "
+        help="change a link during the load, at a time since the load's first request; repeatable: "
         + f"{EVENT_FORMS}; keys: {', '.join(EVENT_KEYS)}".replace("%", "%%"),
     )
     parser.add_argument(
         "--capture",
         action=ListOption,
         metavar=LIST,
-        help="keep the packets of the load, the first 128 bytes of each, with the results: of an interface (h1-eth0), "
-        "or of all of a host (h1); it costs processor time",
+        help="capture packets during the load, the first 128 bytes of each, at an interface (h1-eth0) or all of them "
+        "at a host (h1); costs processor time",
     )
     parser.add_argument(
         "--record",
         action="store_true",
-        help="keep what happens to each packet on each link, and each connection's window, for `flightpath watch`; up "
-        "to 400 MB a cell",
+        help="record what happens to each packet on each link, and each connection's window, for `flightpath watch`; "
+        "up to 450 MB a cell, about half of that when it is complete",
     )
 
 
 def _add_resume_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run, or of `latest`")
+    parser.add_argument("--resume", metavar="RUN", help="measure the missing cells of a run (`latest`: the newest)")
     parser.add_argument(
-        "--on-this-machine", action="store_true", help="with --resume: go on here with what another machine began"
+        "--on-this-machine", action="store_true", help="with --resume: continue here a run of another machine"
     )
     parser.add_argument(
         "--load-algorithms",
         action="store_true",
-        help="with --resume: load the congestion controls that the stored plan names and this kernel does not have",
+        help="with --resume: load the congestion controls that the stored plan names and this kernel lacks",
     )
 
 
@@ -216,15 +217,15 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
         "--machine",
         choices=(*EXECUTORS, *_FORMER_EXECUTORS),
         metavar="{" + ",".join(EXECUTORS) + "}",
-        help="where cells are measured; by default as --clock needs: "
+        help="where cells are measured (default: what --clock needs): "
         + ", ".join(f"{name}: {kind.summary}" for name, kind in EXECUTORS.items()),
     )
     group.add_argument(
         "--clock",
         choices=(AUTO, *map(str, Clock)),
         default=AUTO,
-        help="virtual: a clock on which computing takes no time, so that every machine gives the same figures; auto "
-        "(default): virtual, but real where the question is one of processors, or the virtual-time kernel is missing",
+        help="virtual: computing takes no time, so every machine gives the same figures; auto (default): virtual, but "
+        "real if the question is one of processors, or if this machine has no virtual-time kernel",
     )
     group.add_argument(
         "--both-clocks",
@@ -236,18 +237,18 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
         "--scale",
         default=AUTO,
         metavar="auto|FACTOR",
-        help="of all bandwidths and offered loads, which leaves all times as they are; auto (default): 1, unless this "
-        "machine is too slow for the first cell on the real clock",
+        help="factor for all bandwidths and offered loads, while times stay as they are; auto (default): 1, unless "
+        "this machine is too slow for the first cell on the real clock",
     )
     group.add_argument(
-        "--jobs", type=int, metavar="N", help="cells at once in virtual time (default: one per processor)"
+        "--jobs", type=int, metavar="N", help="parallel cells in virtual time (default: one per processor)"
     )
     group.add_argument(
         "--cluster",
         metavar="tls://HOST:PORT",
-        help="measure on the machines of a cluster, whose scheduler this is, or its file (flightpath cluster --help)",
+        help="measure on a cluster: its scheduler's address, or a file with it (flightpath cluster --help)",
     )
-    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"the cluster's ({DEFAULT_KEY})")
+    group.add_argument("--key", type=Path, default=DEFAULT_KEY, metavar="FILE", help=f"its key ({DEFAULT_KEY})")
 
 
 def _add_parameter(group: argparse._ArgumentGroup, parameter: Axis | Setting | Factor) -> None:

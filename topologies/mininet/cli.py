@@ -189,7 +189,7 @@ class FlightpathCLI(Stopping, CLI):
         self._do_now("black_hole", line)
 
     def do_at(self, line: str) -> None:
-        """Run link_set, link_down, link_up or black_hole later; the emulator itself does it on time.
+        """Schedule link_set, link_down, link_up or black_hole; the emulator itself does it on time.
 
         Usage: at TIME COMMAND ...
         Example: at 5s link_set h1 s1 bandwidth=10Mbit

@@ -27,12 +27,12 @@ class Stopping:
     cmdqueue: list[str]
 
     def do_stop(self, _line: str) -> None:
-        """Stop the clock: it then goes on only by `step`, `until`, and as far as commands wait; `go` lets it run.
+        """Stop the clock: only `step`, `until` and waiting commands then move it; `go` lets it run again.
 
         Usage: stop                                    (in virtual time)
         """
         if clock_here() is Clock.REAL:
-            raise UsageError("stop: the real clock does not stand still", "start the network with --clock virtual")
+            raise UsageError("stop: the real clock cannot be stopped", "start the network with --clock virtual")
         self._is_stopped = bool(os.environ.get("TERMINAL"))
         self._say_time()
 
@@ -44,7 +44,7 @@ class Stopping:
         self._is_stopped = False
 
     def do_step(self, line: str) -> None:
-        """Let the clock go on for a time.
+        """Advance the clock by a time.
 
         Usage: step TIME                               (in virtual time)
         Example: step 10ms
@@ -53,7 +53,7 @@ class Stopping:
         self._say_time()
 
     def do_until(self, line: str) -> None:
-        """Let the clock go on to a moment, counted from the start of the command line, or to an event.
+        """Advance the clock to a moment, counted from the start of the command line, or to an event.
 
         Usage: until TIME
                until EVENT

@@ -61,7 +61,7 @@ def test_a_cell_that_does_not_say_when_its_load_began_is_refused():
 @pytest.mark.parametrize(
     ("plan", "problem"),
     [
-        (replace(PLAN, clock=Clock.REAL).as_json(), "on the real clock, which no one can stop"),
+        (replace(PLAN, clock=Clock.REAL).as_json(), "on the real clock, which cannot be stopped"),
         ({"host": "example.org"}, "has no plan"),
     ],
 )

@@ -261,10 +261,10 @@ def test_a_pcapng_file_has_the_headers_and_what_became_of_each_packet(tmp_path: 
     ("words", "said"),
     [
         (["--speed", "1/100"], "--speed is for pictures and films"),
-        (["--speed", "1/0", "--output", "x.gif"], "'1/0' is no speed"),
+        (["--speed", "1/0", "--output", "x.gif"], "'1/0' is not a speed"),
         (["--speed", "1/10000", "--output", "x.gif"], "the film would have more than 1500 frames"),
         (["--from", "3s", "--output", "x.png"], "the recording ends after 2 s"),
-        (["--beside", "latest", "--output", "x.pcapng"], "a pcapng file is of one cell"),
+        (["--beside", "latest", "--output", "x.pcapng"], "a pcapng file has only one cell"),
     ],
 )
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, capsys, words, said):

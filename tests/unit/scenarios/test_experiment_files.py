@@ -113,7 +113,7 @@ def test_programs_that_wait_for_each_other_and_names_of_ours_are_refused(tmp_pat
         scenario_of(tmp_path, circle)
     with pytest.raises(UsageError, match="a scenario of ours is called dtn_mss"):
         scenario_of(tmp_path, f'name = "dtn_mss"\n{TEMPLATE}')
-    with pytest.raises(UsageError, match="name of an option of every run"):
+    with pytest.raises(UsageError, match="every run has an option --seed"):
         plan_of(scenario_of(tmp_path, TEMPLATE.replace("queue = [", "seed = [1]\nqueue = [")))
     for value in ("9" * 5000, f"0x{'f' * 5000}", "[" * 9999):
         with pytest.raises(UsageError, match=r"a-test\.toml: "):
@@ -172,7 +172,7 @@ def test_a_stored_run_has_its_question_and_figures_without_the_file(tmp_path):
 
 @pytest.mark.parametrize("words", ["--clock real", "--scale 1", "--machine here", "--resume latest", "--json"])
 def test_both_clocks_are_those_of_this_machine_and_nothing_else(tmp_path, words):
-    with pytest.raises(UsageError, match=f"{words.split()[0]}: --both-clocks measures on this machine, twice and anew"):
+    with pytest.raises(UsageError, match=f"{words.split()[0]}: --both-clocks measures two new runs, on this machine"):
         request_from(scenario_of(tmp_path, TEMPLATE), ["--both-clocks", *words.split()])
 
 
@@ -190,7 +190,7 @@ def test_both_clocks_are_refused_before_anything_is_measured_where_one_is_missin
 def test_new_writes_the_template_once_and_prints_schema_and_keys(tmp_path, capsys):
     file = tmp_path / "mine.toml"
     assert new(["experiment", str(file)]) == 0 and file.read_text(encoding="utf-8") == TEMPLATE
-    assert new(["experiment", str(file)]) == 2 and "is there already" in capsys.readouterr().err
+    assert new(["experiment", str(file)]) == 2 and "exists already" in capsys.readouterr().err
     assert new(["experiment", str(tmp_path / "mine")]) == 2
     capsys.readouterr()
     assert new(["experiment", "--schema"]) == 0

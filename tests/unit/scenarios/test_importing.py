@@ -144,7 +144,7 @@ def test_the_example_is_written_once_and_not_over_a_file_that_is_there(tmp_path,
     assert importing.main(words) == 0 and "flightpath run mine.toml" in capsys.readouterr().err
     assert tomllib.loads((tmp_path / "mine.toml").read_text())["network"]["routers"] == ["r1", "r2"]
     (tmp_path / "mine.toml").write_text("mine")
-    assert importing.main(words) == 2 and "is there already" in capsys.readouterr().err
+    assert importing.main(words) == 2 and "exists already" in capsys.readouterr().err
     assert (tmp_path / "mine.toml").read_text() == "mine"
 
 

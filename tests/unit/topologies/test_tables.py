@@ -68,7 +68,7 @@ def test_the_command_writes_a_table_and_overwrites_none(tmp_path, capsys):
     assert path.read_text() == table_of("leo", 20, 3)
     assert f"table={path}" in capsys.readouterr().out
     for words, message in [
-        ([str(path)], "is there already"),
+        ([str(path)], "exists already"),
         ([str(tmp_path / "leo.txt")], "a table ends in .csv"),
         ([str(tmp_path / "long.csv"), "--seconds", "181"], "--seconds: '181' is not a whole number from 1 to 180"),
     ]:
