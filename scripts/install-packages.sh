@@ -22,8 +22,9 @@ main() {
 }
 
 missing_packages() {
-    for package in $(sed 's/ *#.*//' "$1"); do
-        dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || echo "$package"
+    for packages in $(sed 's/ *#.*//' "$1"); do # A|B is A, unless B is there
+        dpkg-query -W -f='${Status}\n' $(echo "$packages" | tr '|' ' ') 2> /dev/null | grep -q 'ok installed' \
+            || echo "${packages%%|*}"
     done
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 from mininet.topo import Topo
 
 from experiments.files.keys import InvalidKey, Where
+from experiments.files.routes import of_family, with_routes
 from experiments.files.tables import Network
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
@@ -74,7 +75,11 @@ def _linked(network: Network) -> Topo:
         specs.append((there, back))
     if lonely := [name for name, kind in kinds.items() if not any(name in (a[0], b[0]) for a, b in ends)]:
         raise InvalidKey(("network", "links"), f"{lonely[0]} has no link", f'add "{lonely[0]}-…"')
-    plan = addressing(ends, network.switches, network.routers)
+    plan = of_family(addressing(ends, network.switches, network.routers), network.family)
+    try:
+        plan = with_routes(plan, network.routes)
+    except UsageError as error:
+        raise InvalidKey(("network", "routes"), str(error.args[0]), error.hint) from error
     topo = Topo()
     for number, name in enumerate(network.switches, start=1):
         topo.addSwitch(name, dpid=f"{number:016x}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.files import keys
 from experiments.files.keys import REQUIRED, InvalidKey, key
+from experiments.files.routes import FAMILIES
 from flightpath.clock import Clock
 from flightpath.suggestions import did_you_mean
 from topologies.links.events import EVENT_KEYS
@@ -41,6 +42,14 @@ class Network:
         "words is not shaped. Behind a slash, words for the way back: docs/links.md has all",
         (),
     )
+    family: str = key(
+        keys.one_of(*FAMILIES), "the addresses that all have; {h2} is an IPv4 address where there is one", "both"
+    )
+    routes: Sequence[str] = key(
+        keys.list_of(keys.TEXT),
+        'routes in place of the shortest paths: "r1 h2 via r3", "r1 10.9.0.0/16 via r3", "h1 default via r1"',
+        (),
+    )
     congestion_control: str | None = key(keys.TEXT, 'algorithm of all connections; "{cc}" if it is a parameter')
     sysctls: Mapping[str, Any] = key(keys.mapping_of(keys.QUANTITY), "kernel settings of all hosts and routers", {})
     policy: str | None = key(keys.TEXT, "policy by which the controller steers TCP and MPTCP (docs/steering.md)")
@@ -50,6 +59,9 @@ class Network:
             raise InvalidKey((), "the network is a topology by its name, or links between nodes", 'links = ["h1-h2"]')
         if self.topology is not None and (self.hosts or self.switches or self.routers):
             raise InvalidKey(("topology",), f"{self.topology} has its own nodes", "leave hosts, switches, routers out")
+        if self.topology is not None and (self.routes or self.family != "both"):
+            own = "routes" if self.routes else "family"
+            raise InvalidKey((own,), f"{own}: {self.topology} has its own addresses and routes", f"leave {own} out")
         if self.options and self.topology is None:
             raise InvalidKey(("options",), "options are those of a topology by its name")
 

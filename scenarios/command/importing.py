@@ -98,8 +98,11 @@ def _of_yaml(file: Path) -> "Imported":
 
     try:
         content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise UsageError(f"it is no YAML: {line}{error.problem}") from error
     except yaml.YAMLError as error:
-        raise UsageError(f"it is no YAML: {error}") from error
+        raise UsageError(f"it is no YAML: {str(error).partition(chr(10))[0]}") from error
     if isinstance(content, Mapping) and "topology" in content:
         return containerlab.read(content)
     if isinstance(content, Mapping) and "nodes" in content:

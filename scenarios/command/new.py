@@ -34,8 +34,8 @@ Writes a table of bandwidth, delay and loss over time:
   leo  a link over satellites 550 km high, a new one every 15 s: delay by distance, outages of 100 ms
   lte  one user's link in a cell, every 100 ms: log-normal rates around 20 Mb/s with a memory of 1 s, 25 ms of delay
 
-  flightpath new table leo leo.csv
-  flightpath run mptcp_load --event "0s h1-s1 table=leo.csv repeat=4"
+  flightpath new table lte lte.csv --seconds 6
+  flightpath run mptcp_load --event "0s h1-s1 table=lte.csv"
 
 docs/links.md has the models' numbers.
 """

@@ -38,6 +38,15 @@ def test_services_may_start_again_however_set_up_ended(tmp_path, how):
     assert after[0] == "0" or how != "KILL"
 
 
+def test_a_package_is_not_missing_where_another_one_does_as_well(tmp_path):
+    (tmp_path / "list").write_text("no-such-package|dpkg  # a comment\n")
+    (tmp_path / "apt-get").write_text("#!/bin/sh\nexit 9\n")
+    (tmp_path / "apt-get").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = finished(["sh", "scripts/install-packages.sh", f"{tmp_path}/list"], env={**os.environ, "PATH": path})
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 # On a machine with systemd, whose units are those of a PostgreSQL that came with a package of one version.
 _WITH_SYSTEMD = """\
 mount -t tmpfs tmpfs "$0" && mkdir "$0/upper" "$0/work" "$0/bin"

@@ -37,8 +37,8 @@ def test_a_script_runs_and_prints_what_it_found(name, tmp_path):
 
 
 def test_each_example_is_tested():
-    """The file of containerlab is one of unit/scenarios/test_importing.py."""
-    others = {"first_steps.ipynb", "routers.clab.yml"}
+    """The file of containerlab is one of unit/scenarios/test_importing.py, the networks those of test_networks.py."""
+    others = {"first_steps.ipynb", "routers.clab.yml", "networks"}
     assert {file.name for file in EXAMPLES.iterdir()} - {"__pycache__"} == {*PRINTED, *others}
 
 

@@ -155,7 +155,8 @@ def test_the_example_is_written_once_and_not_over_a_file_that_is_there(tmp_path,
         ("x.yml", "topology: {nodes: {a: , b: }}", "the file has no hosts"),
         ("x.yml", "topology: {nodes: {}}", "no nodes"),
         ("x.yml", "a: b", "neither containerlab's"),
-        ("x.yml", "a: [", "no YAML"),
+        ("x.yml", "a: [", "no YAML: line 1: expected the node content"),
+        ("x.yml", "a: \x07", "no YAML: unacceptable character"),
         ("x.yml", "nodes: [a, b]\nlinks: [a-c]", "ends at 'c'"),
         ("x.yml", "nodes: [a, b]\nlinks: [{a: , b: , tc: {delay: long}}]", "'long'"),
         ("x.mn", "{", "x.mn is not as its tool writes it"),
@@ -170,4 +171,5 @@ def test_the_example_is_written_once_and_not_over_a_file_that_is_there(tmp_path,
 def test_what_is_no_such_file_is_refused_with_its_name(name, content, said, tmp_path, capsys):
     (tmp_path / name).write_text(content)
     assert importing.main([str(tmp_path / name)]) == 2
-    assert said in capsys.readouterr().err
+    refusal, *hints = capsys.readouterr().err.splitlines()
+    assert said in refusal and all(hint.startswith("  ") for hint in hints)

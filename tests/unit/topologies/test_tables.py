@@ -1,10 +1,12 @@
 """Tables of our own making: what their models say, and the command that writes them."""
 
 import math
+import re
 import statistics
 
 import pytest
 
+from flightpath.project import PROJECT
 from scenarios.command import new
 from topologies.links.spec import LinkSpec, link_fields
 from topologies.links.table_models import table_of
@@ -55,6 +57,14 @@ def test_a_cell_gives_log_normal_rates_with_a_memory_of_a_second(tmp_path):
     assert statistics.pstdev(together) == pytest.approx(0.7, abs=0.06)
     later = [(series[at], series[at + 10]) for series in levels for at in range(len(series) - 10)]
     assert statistics.correlation(*zip(*later, strict=True)) == pytest.approx(math.exp(-1), abs=0.06)
+
+
+def test_the_table_of_the_document_is_one(tmp_path):
+    document = (PROJECT / "docs/links.md").read_text(encoding="utf-8")
+    path = tmp_path / "table.csv"
+    path.write_text(re.search(r"```\n(time,.*?)```", document, re.DOTALL)[1])
+    table = read_table(path)
+    assert table.lasts_s == 30 and [at_s for at_s, _ in table.changes(1)] == [0, 15, 15.1]
 
 
 @pytest.mark.parametrize("model", ["leo", "lte"])
