@@ -26,8 +26,9 @@ flightpath museum run mahimahi_144        # measures it, like flightpath run FIL
 
 An entry is a file in `museum/entries/`; copy one and change it to answer a report of your own. The sentences about a
 report are ours. What was reported is what somebody wrote there, not what a project says of itself, and newer versions
-may do otherwise. Not answered yet: private-octopus/picoquic#2089 and alibaba/xquic#356, whose programs have no
-package of their own in any registry, faucetsdn/ryu#138 and quinn-rs/quinn#1839.
+may do otherwise. An entry that starts a program of QUIC needs `make quic`. Where another program stands for the
+one that was reported, the cause says so: xquic is in no registry, and picoquic only inside aiopquic, which needs Python
+3.12.
 
 Written by `flightpath museum record`; do not edit."""
 

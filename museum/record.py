@@ -19,6 +19,12 @@ from scenarios.reproduction.measuring_code import is_same_program
 
 RECORD = Path(__file__).parent / "record.json"
 
+_STARTED = {
+    "controller.py": ("museum/entries/own_python.py", "controllers"),
+    "quic.py": ("museum/entries/own_python.py", "services/quic"),
+}
+"""Files and folders of the programs that a script of the museum starts."""
+
 
 def read_record() -> dict[str, Any]:
     """Returns what was measured of each entry, by its name."""
@@ -78,10 +84,17 @@ def is_measured_alike(name: str, commit: str) -> bool:
     """Tells whether nothing that measures an entry has changed since a commit: then each bit of it is the same."""
     file = file_of(name)
     try:
-        git(PROJECT, "diff", "--quiet", commit, "--", str(file), str(ENTRIES / "*.py"))
+        git(PROJECT, "diff", "--quiet", commit, "--", str(file), *map(str, programs_of(file)))
     except FlightpathError:  # there are differences, or the commit is not here
         return False
     return is_same_program({"commit": commit}, None)
+
+
+def programs_of(file: Path) -> list[Path]:
+    """Returns the scripts of the museum that an entry starts, and the files and folders of what these start."""
+    text = file.read_text(encoding="utf-8")
+    scripts = [script for script in sorted(ENTRIES.glob("*.py")) if f"/{script.name} " in text]
+    return [*scripts, *(PROJECT / path for script in scripts for path in _STARTED.get(script.name, ()))]
 
 
 def claims(name: str, measured: Mapping[str, Any]) -> list[Claim]:

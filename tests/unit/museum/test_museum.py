@@ -4,6 +4,7 @@ import pytest
 
 from experiments import catalogue as scenarios
 from flightpath.cli import main
+from flightpath.project import PROJECT
 from museum import catalogue, page, record
 from results.records import ClaimVerdict
 from tests.support.plans import plan_of
@@ -31,6 +32,19 @@ def test_an_entry_is_measured_as_it_stands_and_each_of_its_claims_holds(measured
     assert len(verdicts) == len(scenario.claims) >= 2 and {*verdicts.values()} == {ClaimVerdict.REPRODUCED}, verdicts
     report = catalogue.entry(name)[1]
     assert report.cause and report.remedy and f"({page.address(report)})" in page.PAGE.read_text(encoding="utf-8")
+
+
+def test_an_entry_is_measured_by_the_programs_that_it_starts_and_by_no_others():
+    started = {
+        name: [str(path.relative_to(PROJECT)) for path in record.programs_of(catalogue.file_of(name))]
+        for name in ("mininet_421", "gns3_gui_2321", "quinn_1839", "ryu_138")
+    }
+    assert started == {
+        "mininet_421": [],
+        "gns3_gui_2321": ["museum/entries/emulator.py"],
+        "quinn_1839": ["museum/entries/quic.py", "museum/entries/own_python.py", "services/quic"],
+        "ryu_138": ["museum/entries/controller.py", "museum/entries/own_python.py", "controllers"],
+    }
 
 
 def test_the_command_lists_shows_and_runs_entries(capsys):
