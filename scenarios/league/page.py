@@ -31,7 +31,11 @@ _TITLES = {
 }
 _SHARE = {"share_path2": "Share of the second path"}
 _WHY: Mapping[str, Mapping[str, str]] = {
-    "bulk": {**_SHARE, "lost": "Packets that QUIC's sender took for lost"},
+    "bulk": {
+        **_SHARE,
+        "lost": "Packets that QUIC's sender took for lost",
+        "retransmissions": "Segments that TCP sent again",
+    },
     "requests": {"latency_service_p99": "99th percentile", **_SHARE},
     "stream": {"latency_intended_p99": "99th percentile", **_SHARE},
     "shared": {"rival_goodput": "The other flow"},
@@ -60,7 +64,7 @@ def _parts(record: Record) -> Iterator[Sequence[str]]:
                 if any(other in point.metrics for point in points):
                     yield [f"{subtitle}:", "", *_table(record, points, other)]
     rows = [(each.claim, each.paper, each.measured or "-", _verdict(each)) for each in record.claims]
-    yield ["## Claims of our own", "", *table(("claim", "expected", "measured", "verdict"), rows)]
+    yield ["## Claims", "", *table(("claim", "expected", "measured", "verdict"), rows)]
     yield ["## To repeat it", "", f"Measured by commit {record.commit}:", "", *_sources(record)]
 
 
