@@ -185,7 +185,7 @@ def _ratios(queue: str, most_ms: float = _ROUND_TRIPS_MS.most) -> Members:
 
     def members(evidence: Evidence) -> Mapping[str, Found]:
         return {
-            name: level(evidence, "rate_ratio", **_at(point, queue))
+            name: level(evidence, "rate_ratio", scale=1, **_at(point, queue))
             for name, point in _points(evidence)
             if _RATES_MBPS.least <= int(str(point["rate_mbps"])) <= _RATES_MBPS.most
             and _ROUND_TRIPS_MS.least <= int(str(point["rtt_ms"])) <= most_ms

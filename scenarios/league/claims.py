@@ -1,7 +1,7 @@
 """The claims about the transport league: our own, and those of a paper about processors."""
 
 from experiments.claims import ClaimCheck, Evidence
-from experiments.judging import ALIKE, LESS, MORE, Found, Members, Range, change, claim, level
+from experiments.judging import ALIKE, LESS, MORE, Found, Members, Point, Range, change, claim, level
 from results.statistics.estimates import Estimate
 from services.quic.implementations import IMPLEMENTATIONS
 
@@ -11,7 +11,7 @@ SUM_PERCENT = 95.0
 """Share of the sum of both paths that counts as all of it."""
 
 _COMPILED_QUIC = "quic noq"
-_BULK = {"workload": ("bulk", None)}
+_BULK: Point = {"workload": ("bulk", None)}
 """Downloads; runs before there were workloads have nothing else."""
 
 
@@ -52,7 +52,7 @@ def _of_equal_paths(evidence: Evidence) -> dict[str, Found]:
     """Returns the share of the sum of two equal paths of MPTCP, and of the best multipath QUIC."""
 
     def share(transport: str) -> Found:
-        return level(evidence, "share_of_sum", transport=transport, paths="equal", **_BULK)
+        return level(evidence, "share_of_sum", scale=1, transport=transport, paths="equal", **_BULK)
 
     quics = {name: share(name) for name in MULTIPATH_QUICS}
     best = max(quics, key=lambda name: found.value if isinstance(found := quics[name], Estimate) else -1.0)
