@@ -89,7 +89,7 @@ def _table(record: Record, points: Sequence[Point], metric: str, *, is_compared:
     rows = []
     for paths in PATHS:
         row = {name: of_places[paths, name] for name in transports if (paths, name) in of_places}
-        best = _best(row, metric) if is_compared else ()
+        best = _best(row, metric) if is_compared and len(row) > 1 else ()
         if row:
             rows.append([f"`{paths}`", *(_text(row.get(name), metric, factor, name in best) for name in transports)])
     return table((f"paths ({unit})", *transports), rows)

@@ -1,6 +1,7 @@
 """The league's record: means of each point with their intervals, and the commit and commands that measured them."""
 
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,7 +119,7 @@ def _point(cells: Sequence[CellResult]) -> Point:
 
 
 def _source(run: RunRecord, cells: Sequence[CellResult]) -> Source:
-    return Source(run.run_id, " ".join(run.command), badge_text(cells))
+    return Source(run.run_id, shlex.join(run.command), badge_text(cells))
 
 
 def _units(cells: Sequence[CellResult], metric: str) -> Iterable[str]:
