@@ -31,9 +31,10 @@ PART ?=
 # FULL=1: the papers' own sizes and repetitions
 FULL ?=
 REPRODUCE_OPTIONS ?=
+LEAGUE_OPTIONS ?= --full
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic frr virtual lab mptcp_load reproduce reproduce-record reproduce-check test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic frr virtual lab mptcp_load reproduce reproduce-record reproduce-check league test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -85,6 +86,10 @@ reproduce-record: setup ## put what it measured into the record in docs/, to com
 	@$(PYTHON) -m scenarios.reproduction --record
 reproduce-check: setup ## compare what it measured with that record; fails where a verdict changed
 	@$(PYTHON) -m scenarios.reproduction $(PART) --check
+
+league: setup quic ## transports over pairs of paths, and their page in docs/, to commit (hours; LEAGUE_OPTIONS="--repeat 3": the quick form, minutes)
+	@$(PYTHON) -m scenarios.transport_league $(LEAGUE_OPTIONS)
+	@$(PYTHON) -m scenarios.league latest
 
 # It is kept in ~/.cache/flightpath, for all checkouts.
 uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-64; minutes, once)

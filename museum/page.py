@@ -8,8 +8,8 @@ from experiments.files.tables import Report
 from flightpath.project import PROJECT
 from museum.catalogue import entry
 from museum.record import claims
+from results.pages.markdown_table import table
 from results.summary.numbers import parameter_text, scale, short
-from scenarios.reproduction.markdown import table
 
 PAGE = PROJECT / "docs/museum.md"
 _INTRODUCTION = """\

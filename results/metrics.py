@@ -82,6 +82,7 @@ METRICS = (
     MetricKind("lost_writes", "1", "acknowledged answers that the database does not hold exactly once", Better.LOWER),
     MetricKind("latency_service_*", "ms", f"response time from sending the request: {_LATENCY}", Better.LOWER),
     MetricKind("latency_intended_*", "ms", f"response time from the intended moment: {_LATENCY}", Better.LOWER),
+    MetricKind("on_time", "%", "answers that came before their deadlines", Better.HIGHER),
     MetricKind("jmeter_lateness_*", "ms", f"how late JMeter itself sent a request: {_LATENCY}", Better.LOWER, True),
     MetricKind("connect_p95", "ms", "time to open a connection, 95th percentile", Better.LOWER),
     MetricKind("received", "B", "bytes of responses"),

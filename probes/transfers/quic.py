@@ -1,4 +1,4 @@
-"""A bulk transfer over QUIC, or over multipath QUIC."""
+"""A bulk transfer, or requests, over QUIC or multipath QUIC."""
 
 import resource
 from collections.abc import Callable, Mapping
@@ -9,9 +9,11 @@ from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.hosts import Host, await_end, run_in, running
 from flightpath.tcp_info import counters
 from probes.probe import Probe
+from probes.transfers.requests import response_times
 from results.records import Measurement, Metric
 from services.quic.implementation import Report, Request
 from services.quic.server import QuicServer
+from services.reply import RequestPattern
 
 _DROPS = ("RcvbufErrors", "SndbufErrors")
 _BUSY_PERCENT = 90.0
@@ -25,6 +27,7 @@ class QuicTransfer(Probe):
     Attributes:
         upload: the client sends.
         further_paths: for multipath, the server's address on each path besides that of `run`, in the order of opening.
+        pattern: requests for `size_bytes` in all, each on a stream of its own, in place of one transfer.
     """
 
     server: QuicServer
@@ -32,12 +35,15 @@ class QuicTransfer(Probe):
     upload: bool = False
     further_paths: tuple[str, ...] = ()
     limit_s: float = 600.0
+    pattern: RequestPattern | None = None
 
     def __post_init__(self) -> None:
         if self.size_bytes < 1:
             raise UsageError(f"size_bytes: {self.size_bytes} is less than 1")
         if len(self.further_paths) >= self.server.settings.paths:
             raise UsageError(f"further_paths: the server allows {self.server.settings.paths} paths in all")
+        if self.pattern is not None and (self.upload or self.pattern.total_bytes != self.size_bytes):
+            raise UsageError("pattern: requests download `size_bytes` in all")
 
     def run(self, host: Host, address: str, *, watch: Callable[[], None] = lambda: None) -> Measurement:
         """Transfers; see `Probe.run`.
@@ -45,14 +51,16 @@ class QuicTransfer(Probe):
         Returns:
             Metrics `goodput` (bit/s, payload, from the first packet of the handshake to the last byte), `lost` (% of
             the sender's packets that it took for lost), `rtt` (ms, the shortest of the sender's paths, smoothed, at the
-            end), `cpu_sender` and `cpu_receiver` (% of a core), and `download` (s) of a download.
+            end), `cpu_sender` and `cpu_receiver` (% of a core), `download` (s) of a download, and those of
+            `response_times` of requests.
             Facts: implementation and version, congestion control as its sender reported it, draft of multipath QUIC,
             increases of the kernel's UDP counters of both hosts (`udp`), datagrams that full sockets dropped, packets
             per datagram that the sender gave to the kernel (more than 1 with GSO), `limit` if not the path was the
             limit, and what else is reported.
 
         Raises:
-            MeasurementFailed: besides, the sender's congestion control is another, or bytes are missing.
+            MeasurementFailed: besides, the sender's congestion control is another, bytes are missing, or a path was not
+                opened.
         """
         before = self._udp_counters(host, address)
         report, used_s = self._transfer(host, address, watch)
@@ -68,7 +76,7 @@ class QuicTransfer(Probe):
             "cpu_sender": Metric(shares[sender], "%"),
             "cpu_receiver": Metric(shares[receiver], "%"),
             "rtt": Metric(min(report.rtt_ms), "ms"),
-            **({} if self.upload else {"download": Metric(report.seconds, "s")}),
+            **({} if self.upload or self.pattern else {"download": Metric(report.seconds, "s")}),
         }
         implementation = self.server.implementation
         dropped = sum(counts.get(name, 0) for counts in udp.values() for name in _DROPS)
@@ -84,12 +92,13 @@ class QuicTransfer(Probe):
             "limit": _limit(shares, dropped),
             **report.facts,
         }
-        return Measurement(metrics, metadata=facts)
+        measured = Measurement(metrics, metadata=facts)
+        return measured.merged(response_times(report.times_ms, self.pattern)) if self.pattern else measured
 
     def _transfer(self, host: Host, address: str, watch: Callable[[], None]) -> tuple[Report, dict[str, float]]:
         """Returns the implementation's report, and the processor time of each end in s."""
         implementation, settings = self.server.implementation, self.server.settings
-        request = Request((address, *self.further_paths), self.size_bytes, self.upload, settings)
+        request = Request((address, *self.further_paths), self.size_bytes, self.upload, settings, self.pattern)
         name = f"{implementation.name} from {host.name} to {address}"
         before = self._processor_s()
         with running(host, implementation.client_command(request)) as process:
@@ -103,6 +112,8 @@ class QuicTransfer(Probe):
             raise MeasurementFailed(f"{name}: {error}: {(stdout + stderr).strip()[-500:]}") from error
         if report.bytes != self.size_bytes:
             raise MeasurementFailed(f"{name}: {report.bytes} bytes came of {self.size_bytes}")
+        if len(report.rtt_ms) <= len(self.further_paths):
+            raise MeasurementFailed(f"{name}: {len(report.rtt_ms)} of {1 + len(self.further_paths)} paths were opened")
         implementation.require_algorithm(report, settings.congestion_control)
         return report, used_s
 

@@ -3,7 +3,8 @@
 RFC 9332: De Schepper, Briscoe, White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and
 Scalable Throughput (L4S)", 2023; section 1.4 has the numbers of its experiments. DualQ 2022: De Schepper, Albisser,
 Tilmans, Briscoe, "Dual Queue Coupled AQM: Deployable Very Low Queuing Delay for All", arXiv:2209.01078; so does its
-abstract.
+abstract. Heist, Morton 2020: "L4S Tests", evidence in opposition to L4S, github.com/heistp/l4s-tests at commit
+0923ac856b65, of TCP Prague at 10 and 50 Mbit/s; its fairness table has the rates.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,12 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from experiments.claims import ClaimCheck, Evidence
 from experiments.judging import (
     ABOUT_PERCENT,
+    EQUAL_PERCENT,
     LESS,
     MORE,
     Found,
     Members,
+    NotMeasured,
     Point,
     Range,
+    about,
     change,
     claim,
     found,
@@ -32,8 +36,22 @@ COEXISTING = "dctcp+cubic"
 ROUGHLY = 2.0
 """Largest ratio of rates that are roughly the same; the source names none."""
 
+PUBLISHED_RATIOS: Mapping[tuple[int, int], float] = {
+    (10, 10): 2.13,
+    (10, 20): 1.83,
+    (10, 80): 1.72,
+    (50, 10): 2.67,
+    (50, 20): 2.11,
+    (50, 80): 1.68,
+}
+"""Rate of Prague over that of cubic, by Mbit/s and round trip in ms: the mean of both orders of start."""
+
+_RATES_MBPS, _ROUND_TRIPS_MS = Range(10, 50), Range(10, 80)
+"""Range of that source, in which its directions are judged."""
+
+_ABOUT, _SAME = 0.1, 0.05
 _FULL_PERCENT = 100 - ABOUT_PERCENT
-_COUPLED, _ONE_QUEUE = "dualpi2", "pie"
+_COUPLED, _ONE_QUEUE, _PLAIN, _BY_FLOW = "dualpi2", "pie", "droptail", "fq_codel"
 
 
 def l4s_claims() -> tuple[ClaimCheck, ...]:
@@ -93,6 +111,34 @@ def l4s_claims() -> tuple[ClaimCheck, ...]:
             Range(least=_FULL_PERCENT),
             form="{:.1f} %",
         ),
+        claim(
+            "with DualPI2, DCTCP has more than cubic beside it over the same round trip",
+            "more (Heist, Morton 2020, of Prague)",
+            _ratios(_COUPLED),
+            Range(least=1 + EQUAL_PERCENT / 100),
+            form="{:.2f}",
+        ),
+        claim(
+            "with DualPI2, DCTCP has more than cubic beside it over the same round trip: by how much",
+            f"the published ratio ± {_ABOUT:.0%} (Heist, Morton 2020, of Prague: 1.68 to 2.67)",
+            _of_published,
+            about(1.0, _ABOUT),
+            form="{:.2f} of that",
+        ),
+        claim(
+            "with a plain queue, cubic has more than DCTCP beside it",
+            "less for DCTCP (Heist, Morton 2020, of Prague)",
+            _ratios(_PLAIN),
+            Range(most=1 - EQUAL_PERCENT / 100),
+            form="{:.2f}",
+        ),
+        claim(
+            "with FQ-CoDel, both have the same",
+            f"a ratio of 1 ± {_SAME:g} (Heist, Morton 2020, of Prague: 1.01 to 1.03, up to 20 ms)",
+            _ratios(_BY_FLOW, most_ms=20),
+            about(1.0, _SAME),
+            form="{:.2f}",
+        ),
     )
 
 
@@ -132,6 +178,29 @@ def _members(measure: Callable[[Evidence, Point], Found]) -> Members:
 
 def _levels(metric: str, scale: float = 1) -> Members:
     return _members(lambda evidence, point: level(evidence, metric, scale=scale, **_at(point)))
+
+
+def _ratios(queue: str, most_ms: float = _ROUND_TRIPS_MS.most) -> Members:
+    """Returns what finds the ratio of rates with a queue at each point in the range of Heist and Morton."""
+
+    def members(evidence: Evidence) -> Mapping[str, Found]:
+        return {
+            name: level(evidence, "rate_ratio", scale=1, **_at(point, queue))
+            for name, point in _points(evidence)
+            if _RATES_MBPS.least <= int(str(point["rate_mbps"])) <= _RATES_MBPS.most
+            and _ROUND_TRIPS_MS.least <= int(str(point["rtt_ms"])) <= most_ms
+        } or {"": NotMeasured("10 to 50 Mbit/s and 10 to 80 ms")}
+
+    return members
+
+
+def _of_published(evidence: Evidence) -> Mapping[str, Found]:
+    """Returns the ratio of rates as a fraction of the published one, at each point that was published."""
+    measured: dict[str, Found] = {}
+    for name, point in _points(evidence):
+        if ratio := PUBLISHED_RATIOS.get((int(str(point["rate_mbps"])), int(str(point["rtt_ms"])))):
+            measured[name] = level(evidence, "rate_ratio", scale=1 / ratio, **_at(point))
+    return measured or {"": NotMeasured("10 or 50 Mbit/s and 10, 20 or 80 ms")}
 
 
 def _of_bound(evidence: Evidence, point: Point) -> Found:

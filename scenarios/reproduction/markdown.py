@@ -1,8 +1,9 @@
 """The record's page as Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from results.pages.markdown_table import table
 from scenarios.reproduction.content import FigurePage, Page, PaperPage
 
 TITLE = "The reproduction record"
@@ -69,9 +70,3 @@ def _parts(page: PaperPage) -> list[str]:
 
 def _linked(file: str, link: Mapping[str, str]) -> str:
     return f"[{file.partition('#')[0]}]({link[file]})"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Formats a table; vertical bars are escaped, because they would end a cell."""
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(str(text).replace("|", "\\|") for text in line) + " |" for line in lines]

@@ -137,21 +137,42 @@ async def _serve(endpoint: str, certificate: str, key: str, algorithm: str, path
     await asyncio.Event().wait()
 
 
-async def _transfer(direction: str, size: str, certificate: str, algorithm: str, endpoint: str) -> None:
+async def _request(client: _Client, size: int, due: float) -> tuple[int, float]:
+    _, arrived = await client.ask(b"d", size)
+    return arrived, 1e3 * (time.monotonic() - due)
+
+
+async def _requests(client: _Client, count: int, size: int, interval_us: int) -> dict[str, Any]:
+    """Makes requests: at an interval, or without one when the answer before is complete."""
+    began, answers = time.monotonic(), []
+    for number in range(count):
+        due = began + number * interval_us / 1e6 if interval_us else time.monotonic()
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        answers.append(asyncio.ensure_future(_request(client, size, due)))
+        if not interval_us:
+            await answers[-1]
+    arrived, times_ms = zip(*(await asyncio.gather(*answers)), strict=True)
+    return {"bytes": sum(arrived), "times_ms": times_ms}
+
+
+async def _transfer(direction: str, *words: str) -> None:
+    *numbers, certificate, algorithm, endpoint = words
     configuration = _configuration(algorithm, is_client=True)
     configuration.load_verify_locations(certificate)
-    bytes_, began = int(size), time.monotonic()
+    size, began = int(numbers[0]), time.monotonic()
     async with connect(*_host_and_port(endpoint), configuration=configuration, create_protocol=_Client) as client:
         handshake_s = time.monotonic() - began
-        if direction == "upload":
-            answer, _ = await client.ask(b"u", bytes_, bytes(bytes_))
-            (arrived,) = _NUMBER.unpack(answer)
+        if direction == "requests":
+            found = await _requests(client, *map(int, numbers))
+        elif direction == "upload":
+            answer, _ = await client.ask(b"u", size, bytes(size))
+            found = {"bytes": _NUMBER.unpack(answer)[0]}
         else:
-            _, arrived = await client.ask(b"d", bytes_)
+            found = {"bytes": (await client.ask(b"d", size))[1]}
         seconds = time.monotonic() - began
         server, _ = await client.ask(b"r", 0)
         report = {
-            "bytes": arrived,
+            **found,
             "seconds": seconds,
             "handshake_s": handshake_s,
             "client": _report(client._quic),

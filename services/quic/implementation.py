@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from services.reply import RequestPattern
 
 _SOURCES = Path(__file__).parent
 
@@ -43,12 +44,22 @@ class Request:
 
     Attributes:
         addresses: the server's address on each path, in the order in which the paths are opened.
+        pattern: requests in place of one transfer, each on a stream of its own.
     """
 
     addresses: Sequence[str]
     size_bytes: int
     is_upload: bool
     server: ServerSettings
+    pattern: RequestPattern | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """What a client is asked for."""
+        if self.pattern is None:
+            return ["upload" if self.is_upload else "download", str(self.size_bytes)]
+        interval_us = round(self.pattern.interval_s * 1e6)
+        return ["requests", *map(str, (self.pattern.count, self.pattern.size_bytes, interval_us))]
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,7 @@ class Report:
         seconds: from the client's first packet to the last byte.
         rtt_ms: smoothed round trip of each of the sender's paths at the end.
         algorithms: congestion controls that the sender's paths really had.
+        times_ms: time of each request, from the moment at which it was due to the last byte of the answer.
         facts: everything that its programs reported.
     """
 
@@ -69,6 +81,7 @@ class Report:
     rtt_ms: Sequence[float]
     algorithms: Sequence[str]
     facts: Mapping[str, Any]
+    times_ms: Sequence[float] = ()
 
 
 class Implementation(ABC):
@@ -76,10 +89,11 @@ class Implementation(ABC):
 
         PROGRAM server ADDRESS:PORT CERTIFICATE KEY CONGESTION PATHS
         PROGRAM download|upload BYTES CERTIFICATE CONGESTION ADDRESS:PORT...
+        PROGRAM requests COUNT BYTES INTERVAL_US CERTIFICATE CONGESTION ADDRESS:PORT...
 
-    A client prints one JSON object: `bytes`, `seconds`, `handshake_s`, and the `client`'s and the `server`'s accounts.
-    Each of these has `paths`, with `congestion_control` (the name of the object that controls the path), `rtt_ms`,
-    `sent_packets` and `lost_packets`.
+    A client prints one JSON object: `bytes`, `seconds`, `handshake_s`, of requests `times_ms`, and the `client`'s and
+    the `server`'s accounts. Each of these has `paths`, with `congestion_control` (the name of the object that controls
+    the path), `rtt_ms`, `sent_packets` and `lost_packets`. Without an interval a request waits for the answer before.
 
     Attributes:
         version: pinned version.
@@ -110,11 +124,10 @@ class Implementation(ABC):
 
     def client_command(self, request: Request) -> list[str]:
         """Returns the command of a client; raises MissingCapability if its program is not built."""
-        server, direction = request.server, "upload" if request.is_upload else "download"
+        server = request.server
         algorithm, _ = self.algorithm(server.congestion_control)
         endpoints = [_endpoint(address, server.port) for address in request.addresses]
-        words = [direction, str(request.size_bytes), str(server.certificate), algorithm, *endpoints]
-        return [*self._built_program(), *words]
+        return [*self._built_program(), *request.words, str(server.certificate), algorithm, *endpoints]
 
     def report(self, request: Request, stdout: str) -> Report:
         """Reads what a client printed; raises ValueError or KeyError if that is something else."""
@@ -127,6 +140,7 @@ class Implementation(ABC):
             lost_packets=sum(path["lost_packets"] for path in sender),
             rtt_ms=[path["rtt_ms"] for path in sender],
             algorithms=sorted({path["congestion_control"] for path in sender}),
+            times_ms=facts.pop("times_ms", ()),
             facts=facts,
         )
 

@@ -28,7 +28,7 @@ ONE_CELL = {
     "l4s_coexistence": "--only queue=dualpi2 --only flows=dctcp+cubic --only rtt_ms=10 --seconds 3 --warm-up 2",
     "multipath_10gbe": "--only configuration=tun4_path6 --only paths=1 --link 50Mbit,1ms --seconds 1 --size 5",
     "multipath_unequal": "--only paths=equal --only transport=adaptive --seconds 1",
-    "transport_league": "--transports tunnel --only paths=equal --size 2",
+    "transport_league": "--transports tunnel --only paths=equal --only workload=bulk --size 2",
     "routing_convergence": "--routing bgp --only failure=near",
     "vegas_thresholds": "--only congestion_control=cubic --only paths=1x400Mbit --seconds 1",
     "subflow_steering": "--policies ecmp --only paths=equal --only protocol=mptcp --seconds 2.5",

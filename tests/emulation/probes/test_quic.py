@@ -7,6 +7,7 @@ from probes.counters import links as link_counters
 from probes.transfers.quic import QuicTransfer
 from services.quic.implementations import IMPLEMENTATIONS
 from services.quic.server import QuicServer
+from services.reply import RequestPattern
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
@@ -60,3 +61,17 @@ def test_one_path_is_filled_in_both_directions_and_what_was_lost_is_counted(name
                 QuicTransfer(service, SIZE, further_paths=("10.0.2.2",))
             with pytest.raises(MeasurementFailed, match=r"h1 to 10\.0\.1\.99"):
                 QuicTransfer(service, SIZE, limit_s=20).run(client, "10.0.1.99")
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_each_request_has_a_stream_and_takes_what_the_path_takes(name):
+    with Testbed(MultipathPair(paths=1, links=LINK, mptcp=False)) as testbed:
+        client, server = testbed.net.hosts
+        with QuicServer(server, TEMPORARY, IMPLEMENTATIONS[name]) as service:
+            for pattern in (RequestPattern(10, 100_000), RequestPattern(10, 100_000, 0.1)):
+                found = QuicTransfer(service, 1_000_000, pattern=pattern).run(client, server.address())
+                kind = "intended" if pattern.interval_s else "service"
+                assert 42 < found.metrics[f"latency_{kind}_p50"].value < 62, "42 ms on the wire, 10 to and fro"
+                assert len(found.series["latency"].values) == pattern.count
+            with pytest.raises(UsageError, match="pattern"):
+                QuicTransfer(service, 1, pattern=pattern)

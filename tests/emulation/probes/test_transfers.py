@@ -1,4 +1,4 @@
-"""Transfers between two hosts, by iperf3, by FTP and of our own stream: rates, bytes and silences of a receiver."""
+"""Transfers between two hosts, by iperf3, FTP, our own stream and requests: rates, bytes, silences, response times."""
 
 import os
 import time
@@ -10,8 +10,10 @@ from flightpath.errors import MeasurementFailed, StartFailed
 from probes.counters import mptcp as proof
 from probes.transfers.ftp import FtpDownload
 from probes.transfers.iperf3 import Iperf3
+from probes.transfers.requests import Requests
 from probes.transfers.stream import Stream
 from services.iperf3 import Iperf3Server
+from services.reply import ReplyServer, RequestPattern
 from services.stream import StreamServer
 from services.vsftpd import Vsftpd
 from tests.support.rings import nightly
@@ -185,3 +187,32 @@ def test_what_went_wrong_with_a_stream_is_said():
             with pytest.raises(MeasurementFailed, match=r"closed the connection|reset"):
                 Stream(seconds=60).run(client, server.address(), on_start=lambda start_ns: source.stop())
             assert time.monotonic() - begun < 20
+
+
+ANSWER = 100_000
+WIRE_MS = 1e3 * 8 * ANSWER / PAYLOAD_BPS
+"""Time of an answer on a path."""
+
+
+def test_answers_take_what_the_path_takes_and_wait_behind_each_other_if_they_come_too_fast():
+    with Testbed(MultipathPair(paths=2, links=LONG_LINK, congestion_control="cubic")) as testbed:
+        client, server = testbed.net.hosts
+        with ReplyServer(server, TEMPORARY, mptcp=True):
+            in_turn, with_time, too_fast = (
+                Requests(RequestPattern(20, ANSWER, interval_s)).run(client, server.address())
+                for interval_s in (0, 0.1, 0.02)
+            )
+            over_both = Requests(RequestPattern(5, 20 * ANSWER), mptcp=True).run(client, server.address())
+        with pytest.raises(MeasurementFailed, match=r"h1 to 10\.0\.1\.2: .*refused"):
+            Requests(RequestPattern(1, ANSWER)).run(client, server.address())
+    alone_ms = WIRE_MS + 10
+    assert with_time.metrics["connect"].value == pytest.approx(10, abs=1)
+    assert in_turn.metrics["latency_service_p50"].value == pytest.approx(alone_ms, rel=0.05)
+    assert in_turn.metrics["goodput"].value == pytest.approx(8e3 * ANSWER / alone_ms, rel=0.15), "slow start counts"
+    assert with_time.metrics["latency_intended_p50"].value == pytest.approx(alone_ms, rel=0.05)
+    assert with_time.series["latency"].times_s == pytest.approx([0.1 * number for number in range(20)])
+    # The last has waited for 19 others, each of which takes longer than the time until the next.
+    last_ms = too_fast.series["latency"].values[-1]
+    assert last_ms == pytest.approx(alone_ms + 19 * (WIRE_MS - 20), rel=0.1)
+    assert last_ms == too_fast.metrics["latency_intended_max"].value
+    assert over_both.metrics["goodput"].value > 1.3 * PAYLOAD_BPS

@@ -2,6 +2,7 @@
 
 from results.records import ClaimVerdict
 from scenarios.congestion_quadpath import CongestionQuadpath
+from scenarios.league.claims import MULTIPATH_QUICS, SUM_PERCENT
 from scenarios.multipath.multipath import BASELINE, MPTCPS, PROCESSOR_TIMES, TUNNELS
 from scenarios.multipath.quadpath_cases import PAPERS
 from scenarios.multipath.quadpath_claims import PLAIN
@@ -9,7 +10,7 @@ from scenarios.multipath.tengbe_claims import PLAIN as PLAIN_10GBE
 from scenarios.multipath.tengbe_claims import PLAIN_IPV6
 from scenarios.multipath_10gbe import Multipath10Gbe
 from scenarios.multipath_unequal import MultipathUnequal
-from scenarios.transport_league import MULTIPATH_QUICS, SUM_PERCENT, TransportLeague
+from scenarios.transport_league import TransportLeague
 from scenarios.vegas_thresholds import FAST, ONE, SLOW, VegasThresholds
 from tests.support.claim_cases.case import Case, Point, Values, World, case, constant, grid, is_at, times
 
@@ -347,19 +348,40 @@ VEGAS = World(
     },
 )
 
+
+def _league(point: Point) -> Values:
+    """Two transports have the sum of two paths; QUIC is slower over fast ones, and its receiver is busier."""
+    is_quic = str(point["transport"]).startswith("quic")
+    return {
+        "share_of_sum": 97.0 if point["transport"] in ("mptcp", "mpquic noq") else 50.0,
+        "goodput": 6e7 if is_quic and point["paths"] == "near" else 1e8,
+        "cpu_receiver": 60.0 if is_quic else 20.0,
+    }
+
+
+def _bulk(transport: object, paths: str) -> Point:
+    return {"transport": transport, "paths": paths, "workload": "bulk"}
+
+
 LEAGUE = World(
-    grid(TransportLeague.axes),
-    lambda point: {"share_of_sum": 97.0 if point["transport"] in ("mptcp", "mpquic noq") else 50.0, "goodput": 1e8},
+    grid(TransportLeague.axes, paths=("equal", "unequal", "swapped", "near"), workload=("bulk", "stream")),
+    _league,
     {
         "on two equal paths MPTCP and the best multipath QUIC get the sum": case(
-            _unequal("mpquic noq", "equal"),
+            _bulk("mpquic noq", "equal"),
             constant(share_of_sum=40.0),
-            {"transport": MULTIPATH_QUICS, "paths": "equal"},
+            _bulk(MULTIPATH_QUICS, "equal"),
             tie=constant(share_of_sum=SUM_PERCENT),
             on_tie=UNDECIDED,
         ),
         "the order of two unequal paths does not matter to MPTCP and multipath QUIC": case(
-            _unequal("mptcp", "swapped"), times("goodput", 0.8), tie=constant(goodput=1e8), on_tie=YES
+            _bulk("mptcp", "swapped"), times("goodput", 0.8), tie=constant(goodput=1e8), on_tie=YES
+        ),
+        "over 1 Gbit/s and 2 ms a download by QUIC is slower than by TCP": case(
+            _bulk("quic noq", "near"), constant(goodput=2e8)
+        ),
+        "at the same rate QUIC's receiver takes more processor time than TCP's": case(
+            _bulk("quic noq", "equal"), constant(cpu_receiver=5.0)
         ),
     },
 )

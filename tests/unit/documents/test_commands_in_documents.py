@@ -96,7 +96,7 @@ def test_the_commands_of_flightpath_exist():
 
 def test_no_command_is_advised_that_works_in_a_checkout_alone():
     floors = "|".join({module.partition(".")[0] for module in MODULES})
-    internal = r"probes\.[jt]|scenarios\.reproduction|controllers\.app|topologies\.mininet|flightpath\.calls"
+    internal = r"probes\.[jt]|scenarios\.(reproduction|league)|controllers\.app|topologies\.mininet|flightpath\.calls"
     advised = re.compile(rf"python3? -m (?!{internal})({floors})\b.*")
     sources = [file for floor in floors.split("|") for file in (PROJECT / floor).rglob("*.py")]
     assert len(sources) > 300

@@ -25,7 +25,7 @@ FIGURES = {
     "multipath_unequal": "retransmissions share_of_sum shares",
     "routing_convergence": "silence_ping silence_tcp",
     "subflow_steering": "first_byte_equal goodput_equal shares_equal silence_black_hole_equal silence_cut_equal",
-    "transport_league": "goodput lost shares",
+    "transport_league": "goodput latency lost on_time shares",
     "vegas_thresholds": "rtt_growth share_of_sum",
 }
 """All that cells of the full form have, with one kind of paths in `subflow_steering`."""
@@ -53,6 +53,8 @@ METRICS = {
     "silence_tcp": 50.0,
     "rival_queue_delay_p99": 20.0,
     "lost": 0.5,
+    "latency_service_mean": 40.0,
+    "on_time": 99.0,
     "silence_cut": 150.0,
     "silence_black_hole": 150.0,
     "first_byte": 150.0,

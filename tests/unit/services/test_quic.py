@@ -14,6 +14,7 @@ from services.quic.aioquic import Aioquic
 from services.quic.implementation import Report, Request, ServerSettings
 from services.quic.implementations import IMPLEMENTATIONS
 from services.quic.server import QuicServer
+from services.reply import RequestPattern
 
 NAMES = tuple(IMPLEMENTATIONS)
 SETTINGS = ServerSettings("0.0.0.0", 4433, Path("/cell"), "cubic", paths=2)
@@ -114,5 +115,7 @@ def test_a_client_is_told_each_path_and_its_report_is_that_of_the_sender(cargo):
     assert (found.bytes, found.sent_packets, found.lost_packets) == (20_000_000, 7601 + 7384, 2 * 422)
     assert (found.seconds, found.rtt_ms, found.algorithms) == (1.823177488, [49.24075, 49.235497], ["Cubic"])
     assert noq.report(replace(REQUEST, is_upload=True), PRINTED).sent_packets == 7212 + 6
+    often = replace(REQUEST, pattern=RequestPattern(500, 40_000, 0.02))
+    assert noq.client_command(often)[1:5] == ["requests", "500", "40000", "20000"]
     with pytest.raises(UsageError, match="aioquic has no multipath"):
         QuicServer(SimpleNamespace(name="h2"), Path("/cell"), IMPLEMENTATIONS["aioquic"], paths=2)

@@ -1,10 +1,11 @@
-//! Bulk transfers over QUIC with noq: a server, and a client that downloads or uploads and reports as JSON.
+//! Transfers over QUIC with noq: a server, and a client that downloads, uploads or makes requests, and reports as JSON.
 //!
 //!     quic_noq server ADDRESS:PORT CERTIFICATE KEY CONGESTION PATHS
 //!     quic_noq download|upload BYTES CERTIFICATE CONGESTION ADDRESS:PORT...
+//!     quic_noq requests COUNT BYTES INTERVAL_US CERTIFICATE CONGESTION ADDRESS:PORT...
 //!
 //! The client connects to the first address, and opens a path to each of the others. It transfers over several streams
-//! at once. A stream begins with a letter and a number: `d` asks for so many bytes, `u` announces some, `r` asks for
+//! at once; a request has a stream of its own. A stream begins with a letter and a number: `d` asks for so many bytes, `u` announces some, `r` asks for
 //! the server's report.
 
 use std::error::Error;
@@ -31,7 +32,8 @@ const STREAMS: u64 = 8;
 const RETRY: Duration = Duration::from_millis(5);
 const MOST_RETRIES: u32 = 200;
 const USAGE: &str = "quic_noq server ADDRESS:PORT CERTIFICATE KEY CONGESTION PATHS\n\
-    quic_noq download|upload BYTES CERTIFICATE CONGESTION ADDRESS:PORT...";
+    quic_noq download|upload BYTES CERTIFICATE CONGESTION ADDRESS:PORT...\n\
+    quic_noq requests COUNT BYTES INTERVAL_US CERTIFICATE CONGESTION ADDRESS:PORT...";
 
 fn transport(algorithm: &str, paths: usize) -> Result<Arc<TransportConfig>> {
     let mut config = TransportConfig::default();
@@ -161,9 +163,47 @@ async fn exchange(connection: Connection, is_upload: bool, bytes: u64) -> Result
     Ok(u64::from_be_bytes(counted))
 }
 
-async fn transfer(is_upload: bool, words: &[String]) -> Result<()> {
-    let [bytes, certificate, algorithm, first, others @ ..] = words else { return Err(USAGE.into()) };
-    let bytes: u64 = bytes.parse()?;
+/// Transfers over several streams at once; returns the bytes that arrived.
+async fn bulk(connection: &Connection, is_upload: bool, bytes: u64) -> Result<u64> {
+    let parts: Vec<_> = (0..STREAMS)
+        .map(|part| bytes * (part + 1) / STREAMS - bytes * part / STREAMS)
+        .map(|part| tokio::spawn(exchange(connection.clone(), is_upload, part)))
+        .collect();
+    let mut arrived = 0;
+    for part in parts {
+        arrived += part.await??;
+    }
+    Ok(arrived)
+}
+
+async fn request(connection: Connection, bytes: u64, due: Instant) -> Result<(u64, f64)> {
+    Ok((exchange(connection, false, bytes).await?, due.elapsed().as_secs_f64() * 1e3))
+}
+
+/// Makes requests: at an interval, or without one when the answer before is complete. Returns the bytes that arrived,
+/// and how many ms each answer took.
+async fn requests(connection: &Connection, count: u64, bytes: u64, interval: Duration) -> Result<(u64, Vec<f64>)> {
+    let began = Instant::now();
+    let (mut pending, mut answers) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        if interval.is_zero() {
+            answers.push(request(connection.clone(), bytes, Instant::now()).await?);
+        } else {
+            let due = began + interval * u32::try_from(number)?;
+            tokio::time::sleep_until(due.into()).await;
+            pending.push(tokio::spawn(request(connection.clone(), bytes, due)));
+        }
+    }
+    for answer in pending {
+        answers.push(answer.await??);
+    }
+    Ok((answers.iter().map(|(arrived, _)| arrived).sum(), answers.into_iter().map(|(_, ms)| ms).collect()))
+}
+
+async fn transfer(word: &str, words: &[String]) -> Result<()> {
+    let (numbers, words) = words.split_at_checked(if word == "requests" { 3 } else { 1 }).ok_or(USAGE)?;
+    let numbers = numbers.iter().map(|text| text.parse()).collect::<std::result::Result<Vec<u64>, _>>()?;
+    let [certificate, algorithm, first, others @ ..] = words else { return Err(USAGE.into()) };
     let addresses = others.iter().map(|text| text.parse()).collect::<std::result::Result<Vec<SocketAddr>, _>>()?;
     let first: SocketAddr = first.parse()?;
     let mut roots = RootCertStore::empty();
@@ -177,15 +217,12 @@ async fn transfer(is_upload: bool, words: &[String]) -> Result<()> {
     let connection = endpoint.connect(first, "localhost")?.await?;
     let handshake = began.elapsed();
     let joining: Vec<_> = addresses.iter().map(|it| tokio::spawn(join(connection.clone(), *it))).collect();
-    let parts: Vec<_> = (0..STREAMS)
-        .map(|part| bytes * (part + 1) / STREAMS - bytes * part / STREAMS)
-        .map(|part| tokio::spawn(exchange(connection.clone(), is_upload, part)))
-        .collect();
-    let mut arrived = 0;
-    for part in parts {
-        arrived += part.await??;
-    }
+    let (arrived, times) = match numbers[..] {
+        [count, bytes, interval] => requests(&connection, count, bytes, Duration::from_micros(interval)).await?,
+        _ => (bulk(&connection, word == "upload", numbers[0]).await?, Vec::new()),
+    };
     let took = began.elapsed();
+    let streams = if times.is_empty() { STREAMS } else { times.len() as u64 };
     for path in joining {
         if path.is_finished() {
             path.await??;
@@ -198,7 +235,8 @@ async fn transfer(is_upload: bool, words: &[String]) -> Result<()> {
         "{}",
         json!({
             "bytes": arrived,
-            "streams": STREAMS,
+            "streams": streams,
+            "times_ms": times,
             "seconds": took.as_secs_f64(),
             "handshake_s": handshake.as_secs_f64(),
             "client": client,
@@ -215,8 +253,7 @@ async fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         Some("server") => serve(&words[1..]).await,
-        Some("download") => transfer(false, &words[1..]).await,
-        Some("upload") => transfer(true, &words[1..]).await,
+        Some(word @ ("download" | "upload" | "requests")) => transfer(word, &words[1..]).await,
         _ => Err(USAGE.into()),
     }
 }

@@ -1,0 +1,1 @@
+"""The transport league: paths, workloads, claims, and the record in docs/."""

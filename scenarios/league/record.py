@@ -1,0 +1,133 @@
+"""The league's record: means of each point with their intervals, and the commit and commands that measured them."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from experiments.claims import check_claims
+from flightpath.errors import UsageError
+from flightpath.project import PROJECT
+from results.records import CellResult, Claim, ParameterValue, RunRecord, Verdict
+from results.statistics.estimates import group, summarise, usable
+from results.store.store import Store
+from results.summary.means import metric_names
+from results.summary.verdicts import badge_text, overall
+from scenarios.league.claims import league_claims
+
+RECORD = PROJECT / "docs" / "league.json"
+AXES = ("workload", "paths", "transport")
+_SCENARIO = "transport_league"
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A mean, with its 95 % interval if there are repetitions."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """What the cells of a transport, a pair of paths and a workload measured.
+
+    Attributes:
+        repetitions: number of usable cells.
+        verdict: that of the worst cell.
+    """
+
+    parameters: dict[str, ParameterValue]
+    repetitions: int
+    verdict: Verdict
+    metrics: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run of the record, the command that repeats it, and the verdict on its cells."""
+
+    run: str
+    command: str
+    certificate: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured of the league, by one commit."""
+
+    commit: str
+    units: dict[str, str]
+    sources: list[Source]
+    points: list[Point]
+    claims: list[Claim]
+
+
+def read(file: Path = RECORD) -> Record:
+    """Reads a record; raises UsageError if the file cannot be read or is none."""
+    try:
+        return TypeAdapter(Record).validate_json(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}", "make league") from error
+    except ValidationError as error:
+        raise UsageError(f"{file} is no record of the league: {error.errors()[0]['msg']}") from error
+
+
+def write(record: Record, file: Path = RECORD) -> None:
+    """Writes a record."""
+    file.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def record_of(store: Store, names: Sequence[str]) -> Record:
+    """Returns the record of some runs of the league, each with cells of its own.
+
+    Raises:
+        UsageError: a run is of another scenario, or they were measured by several commits or by a modified checkout.
+    """
+    runs = [store.run(name) for name in names]
+    for run in runs:
+        if run.scenario != _SCENARIO:
+            raise UsageError(f"{run.run_id} is a run of {run.scenario}, not of {_SCENARIO}")
+    commit = _only_one((str(run.environment.get("commit", "")) for run in runs), "commits")
+    if not commit.isalnum():
+        raise UsageError("the runs were measured by a modified checkout, or by none", "commit, and measure again")
+    of_runs = [store.cells(run.run_id, series=False) for run in runs]
+    cells = [cell for members in of_runs for cell in members]
+    return Record(
+        commit,
+        {name: _only_one(_units(cells, name), f"units of {name}") for name in metric_names(cells)},
+        [_source(run, members) for run, members in zip(runs, of_runs, strict=True)],
+        [_point(members) for members in group(cells, AXES).values()],
+        check_claims(league_claims(), cells, "full"),
+    )
+
+
+def _point(cells: Sequence[CellResult]) -> Point:
+    means = {name: summarise(cells, name, AXES)[0].estimate for name in metric_names(cells)}
+    return Point(
+        {name: cells[0].cell.parameters[name] for name in AXES},
+        len(usable(cells)),
+        overall(cells),
+        {name: Value(mean.value, mean.low, mean.high) for name, mean in means.items()},
+    )
+
+
+def _source(run: RunRecord, cells: Sequence[CellResult]) -> Source:
+    return Source(run.run_id, shlex.join(run.command), badge_text(cells))
+
+
+def _units(cells: Sequence[CellResult], metric: str) -> Iterable[str]:
+    return (cell.measurement.metrics[metric].unit for cell in cells if metric in cell.measurement.metrics)
+
+
+def _only_one(values: Iterable[_Value], what: str) -> _Value:
+    different = list(dict.fromkeys(values))
+    if len(different) != 1:
+        raise UsageError(f"the runs have several {what}: {', '.join(map(str, different))}", "measure them alike")
+    return different[0]

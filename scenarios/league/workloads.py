@@ -1,0 +1,145 @@
+"""The workloads of the transport league, over TCP or over QUIC."""
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from experiments.scenario import RunningCell
+from flightpath.errors import MeasurementFailed
+from flightpath.hosts import run_in
+from probes.counters import mptcp
+from probes.transfers.iperf3 import Iperf3
+from probes.transfers.quic import QuicTransfer
+from probes.transfers.requests import Requests
+from probes.transfers.tcp_flow import TcpFlow
+from results.records import Measurement, Metric
+from services.iperf3 import Iperf3Server
+from services.quic.implementation import Implementation
+from services.quic.server import QuicServer
+from services.reply import ReplyServer, RequestPattern
+from services.stream import StreamSink
+from topologies.hosts import congestion_control
+from topologies.multipath_pair import CLIENT, SERVER
+from topologies.testbed.tunnel import Tunnel, TunnelSpec
+
+MB = 1_000_000
+LONGEST_S = 300.0
+"""Time after which a workload has failed."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a client asks a server for.
+
+    Attributes:
+        pattern: requests; None: one download, of the size that the plan says.
+        headline: the metric by which transports are compared.
+        deadline_s: time after which an answer is of no use; 0: there is no such time.
+        has_rival: a flow of TCP with cubic shares the first path.
+    """
+
+    pattern: RequestPattern | None
+    headline: str
+    deadline_s: float = 0.0
+    has_rival: bool = False
+
+    def judged(self, measured: Measurement) -> Measurement:
+        """Adds the share of the answers that came before their deadlines, if there are any."""
+        if not self.deadline_s:
+            return measured
+        times_ms = measured.series["latency"].values
+        on_time = sum(ms <= 1e3 * self.deadline_s for ms in times_ms)
+        return measured.merged(Measurement({"on_time": Metric(100 * on_time / len(times_ms), "%")}))
+
+
+WORKLOADS: Mapping[str, Workload] = {
+    "bulk": Workload(None, "goodput"),
+    "requests": Workload(RequestPattern(100, 100_000), "latency_service_mean"),
+    "stream": Workload(RequestPattern(500, 50_000, 0.02), "on_time", deadline_s=0.1),
+    "shared": Workload(None, "goodput", has_rival=True),
+}
+"""A download; 100 requests of 100 kB, one after the other; 20 Mbit/s for 10 s, in parts of which each has 100 ms; and a
+download beside cubic."""
+
+_RECEIVED = re.compile(r"\bbytes_received:(\d+)")
+
+
+class Rival:
+    """A flow of TCP with cubic, from the server to the client over the first path, until the block is left."""
+
+    def __init__(self, run: RunningCell) -> None:
+        self._client, self._server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
+        self._sink = StreamSink(self._client, run.folder)
+        self._began_s = 0.0
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Runs the flow."""
+        with self._sink:
+            flow = TcpFlow(congestion_control="cubic", seconds=LONGEST_S).start(self._server, self._client.address())
+            self._began_s = time.monotonic()
+            try:
+                yield
+            finally:
+                flow.stop()
+
+    def measurement(self) -> Measurement:
+        """Returns `rival_goodput` (bit/s) since the start of the flow.
+
+        Raises:
+            MeasurementFailed: the flow has ended.
+        """
+        sockets = run_in(self._client, ["ss", "-tinH", "state", "established", f"sport = :{self._sink.port}"])
+        seconds = time.monotonic() - self._began_s
+        if (received := _RECEIVED.search(sockets)) is None:
+            raise MeasurementFailed("the flow beside the download has ended")
+        return Measurement({"rival_goodput": Metric(8 * int(received[1]) / seconds, "bit/s")})
+
+
+def over_tcp(run: RunningCell, workload: Workload, *, is_mptcp: bool, in_tunnel: bool) -> Measurement:
+    """Applies a workload over TCP, MPTCP, or TCP in a tunnel."""
+    client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
+    with contextlib.ExitStack() as stack:
+        address = server.address()
+        if in_tunnel:
+            address = stack.enter_context(Tunnel(client, server, TunnelSpec(weights="adaptive"))).address(server)
+        serving: Callable[..., contextlib.AbstractContextManager[object]]
+        probe: Iperf3 | Requests
+        if workload.pattern is None:
+            size = MB * run.plan.settings["size_mb"]
+            serving = Iperf3Server
+            probe = Iperf3(seconds=LONGEST_S, warm_up_s=0, size_bytes=size, reverse=True, mptcp=is_mptcp)
+        else:
+            serving, probe = ReplyServer, Requests(workload.pattern, mptcp=is_mptcp, limit_s=LONGEST_S)
+        listening = congestion_control.set_on_listeners
+        stack.enter_context(serving(server, run.folder, mptcp=is_mptcp, on_listening=listening))
+        run.watch.start_events()
+        with run.watch.recording_congestion_control(SERVER):
+            measured = probe.run(client, address, watch=run.watch.check)
+    counted = mptcp.read_counters(client)
+    if is_mptcp:
+        mptcp.require_mptcp(CLIENT, {}, counted)
+    else:
+        mptcp.require_no_mptcp(CLIENT, {}, counted)
+    return measured
+
+
+def over_quic(
+    run: RunningCell, workload: Workload, implementation: Implementation, *, is_multipath: bool
+) -> Measurement:
+    """Applies a workload over QUIC or multipath QUIC."""
+    client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
+    pattern = workload.pattern
+    size = MB * run.plan.settings["size_mb"] if pattern is None else pattern.total_bytes
+    first, *others = (server.address(port) for port in sorted(server.addresses))
+    further = tuple(others) if is_multipath else ()
+    algorithm = run.plan.settings["congestion_control"]
+    service = QuicServer(
+        server, run.folder / "quic", implementation, congestion_control=algorithm, paths=1 + len(further)
+    )
+    with service:
+        run.watch.start_events()
+        probe = QuicTransfer(service, size, further_paths=further, limit_s=LONGEST_S, pattern=pattern)
+        return probe.run(client, first, watch=run.watch.check)

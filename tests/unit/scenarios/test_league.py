@@ -1,0 +1,100 @@
+"""The transport league: paths and workloads, its record and its page."""
+
+import pytest
+
+from flightpath.errors import UsageError
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
+from results.store.store import Store
+from scenarios.league import __main__ as command
+from scenarios.league import page, record
+from scenarios.league.paths import PATHS
+from scenarios.league.workloads import WORKLOADS
+from scenarios.transport_league import TRANSPORTS, TransportLeague
+from tests.support.plans import plan_of
+
+COMMIT = "0123456789ab"
+
+
+def cells(workload: str, metric: str, values: dict[str, tuple[float, ...]], unit: str = "bit/s") -> list[CellResult]:
+    """Repetitions of some transports over equal paths."""
+    return [
+        CellResult(
+            Cell({"transport": transport, "paths": "equal", "workload": workload}, repetition),
+            Measurement({metric: Metric(value, unit)}),
+            Certificate(Verdict.FAITHFUL, found={"clock": "virtual"}),
+        )
+        for transport, repeated in values.items()
+        for repetition, value in enumerate(repeated, start=1)
+    ]
+
+
+def stored(store: Store, results: list[CellResult], commit: str = COMMIT, scenario: str = "transport_league") -> str:
+    run = store.begin_run(scenario, {"form": "full"}, {"commit": commit}, ["flightpath", "run", scenario, "--full"])
+    for order, result in enumerate(results):
+        store.record(run, result, order)
+    return run
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store.open(tmp_path / "store")
+
+
+def row_of(text: str, title: str) -> list[str]:
+    """The entries of the row for equal paths in a section of the page."""
+    (line,) = (line for line in text.split(title)[1].split("\n\n")[1].splitlines() if line.startswith("| `equal`"))
+    return [entry.strip() for entry in line.strip("|").split("|")][1:]
+
+
+def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
+    fast = {"tcp": (50e6, 50e6, 50e6), "mptcp": (95e6, 95.1e6, 95.2e6), "mpquic noq": (80e6, 95e6, 110e6)}
+    waits = {"tcp": (40.0, 40.1, 40.2), "mptcp": (30.0, 30.1, 30.2)}
+    runs = [
+        stored(store, cells("bulk", "goodput", fast)),
+        stored(store, cells("requests", "latency_service_mean", waits, "ms")),
+    ]
+    found = record.record_of(store, runs)
+    text = page.page_of(found)
+    tcp, mptcp, mpquic = row_of(text, "## A download")
+    assert tcp == "50 (50 to 50)" and mptcp.startswith("**95.1 (") and mpquic.startswith("**95 ("), "it varies a lot"
+    tcp, mptcp = row_of(text, "## 100 requests of 100 kB")
+    assert not tcp.startswith("**") and mptcp.startswith("**30.1"), "less is better"
+    assert COMMIT in text and text.count("flightpath run transport_league --full") == 2
+
+
+def test_a_record_is_read_as_it_was_written_and_refused_if_it_is_none(store, tmp_path):
+    found = record.record_of(store, [stored(store, cells("bulk", "goodput", {"tcp": (5e7, 5e7)}))])
+    record.write(found, tmp_path / "league.json")
+    assert record.read(tmp_path / "league.json") == found
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(UsageError, match="is no record of the league"):
+        record.read(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("commits", "scenario", "message"),
+    [
+        ((COMMIT, "ba9876543210"), "transport_league", "several commits"),
+        ((f"{COMMIT}, modified 1f3a9c2b",), "transport_league", "modified checkout"),
+        ((COMMIT,), "dtn_mss", "is a run of dtn_mss"),
+    ],
+)
+def test_runs_that_do_not_belong_together_are_refused(store, capsys, commits, scenario, message):
+    runs = [stored(store, cells("bulk", "goodput", {"tcp": (5e7,)}), commit, scenario) for commit in commits]
+    assert command.main([*runs, "--results", str(store.folder)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_every_cell_has_paths_a_workload_and_events_that_fit():
+    scenario = TransportLeague()
+    plan = plan_of(scenario, "--full")
+    assert len(plan.cells()) == len(TRANSPORTS) * len(PATHS) * len(WORKLOADS) * plan.repeat
+    for cell in plan.cells():
+        assert [link.bandwidth_bps for link in PATHS[cell.parameters["paths"]].links if link.bandwidth_bps]
+        assert len(scenario.link_events(cell, plan)) == len(PATHS[cell.parameters["paths"]].events)
+
+
+def test_what_comes_after_its_deadline_is_not_on_time():
+    times = Measurement(series={"latency": Series("ms", (0.0, 0.1, 0.2, 0.3), (20.0, 100.0, 100.1, 500.0))})
+    assert WORKLOADS["stream"].judged(times).metrics["on_time"].value == 50.0
+    assert WORKLOADS["bulk"].judged(times) is times
