@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_CHARACTER_IN = 0.085
+"""Width of a character of a group's label."""
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -123,6 +126,9 @@ def _draw_groups(axes: Axes, groups: Mapping[str, Sequence[Bar | None]]) -> dict
             if bar is not None:
                 handles |= _draw_bar(axes, bar, number + (index - (len(bars) - 1) / 2) * width, width * 0.9)
     axes.set_xticks(range(len(groups)), list(groups))
+    longest = max((len(line) for label in groups for line in label.split("\n")), default=0)
+    if longest * _CHARACTER_IN * len(groups) > style.WIDTH_IN:
+        axes.tick_params("x", rotation=20)
     return handles
 
 

@@ -5,6 +5,7 @@ Values that are words are placed to the right of the numbers, off the line.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _HEIGHT_IN = 3.9
+_LEAST_GAP = 0.03
+"""Least distance of two labelled values on a linear axis, as a share of the axis."""
 
 Places = Mapping[ParameterValue, float]
 """Position of each value of the parameter on the horizontal axis."""
@@ -79,6 +82,9 @@ def lines_over_parameter(
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
             if 0 < len(places) <= 10:
                 axes.set_xticks(list(places.values()), [_tick(value) for value in places])
+                if _is_crowded(places):
+                    axes.set_xscale("log")
+                    axes.set_xticks(list(places.values()), [_tick(value) for value in places])
                 axes.minorticks_off()
         if logarithmic:
             grid[0].set_yscale("log")
@@ -189,6 +195,14 @@ def _draw_unusable(axes: Axes, points: Points, parameter: str, places: Places) -
     if pairs:
         axes.plot(*zip(*pairs, strict=True), color=points.look.colour, marker="x", markersize=6.5, linestyle="none")
     return bool(pairs)
+
+
+def _is_crowded(places: Places) -> bool:
+    """Tells whether values lie so close together, beside their range, that a logarithmic axis keeps them apart."""
+    at = sorted(places.values())
+    gaps = [later - earlier for earlier, later in itertools.pairwise(at)]
+    is_numeric = not any(isinstance(value, str) for value in places)
+    return is_numeric and bool(gaps) and at[0] > 0 and min(gaps) < _LEAST_GAP * (at[-1] - at[0])
 
 
 def _tick(value: ParameterValue) -> str:

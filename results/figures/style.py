@@ -42,7 +42,8 @@ _BADGE = {  # the verdict is in words too: colour alone is not enough
 }
 _BADGE_SIZE, _BADGE_MARGIN_IN = 8.5, 0.2
 _POINTS, _LONGEST_WORD = 72, 80
-_TITLE_IN, _LEGEND_ROW_IN, _LEGEND_COLUMNS = 0.36, 0.2, 112
+_TITLE_IN, _TITLE_LINE_IN, _TITLE_SIZE = 0.36, 0.2, 12
+_LEGEND_ROW_IN, _LEGEND_COLUMNS = 0.2, 112
 _RC: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
@@ -97,12 +98,22 @@ def new_figure(height_in: float, title: str, badge: str, verdict: Verdict) -> De
 
     lines = _wrapped(badge, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _BADGE_SIZE) or [str(verdict)]
     badge_in = 0.22 + 0.155 * len(lines)
-    height = height_in + badge_in + _TITLE_IN
+    title_lines = _wrapped(title, WIDTH_IN - 2 * _BADGE_MARGIN_IN, _TITLE_SIZE, weight="bold") or [title]
+    height = height_in + badge_in + _TITLE_IN + _TITLE_LINE_IN * (len(title_lines) - 1)
     layout = ConstrainedLayoutEngine(rect=(0.005, badge_in / height, 0.99, height_in / height))
     figure = DescribedFigure(figsize=(WIDTH_IN, height), layout=layout)
     figure.set_label(title)
     figure.badge, figure.verdict = badge, str(verdict)
-    figure.text(0.015, 1 - 0.1 / height, title, fontsize=12, fontweight="bold", color=INK, va="top", parse_math=False)
+    figure.text(
+        0.015,
+        1 - 0.1 / height,
+        "\n".join(title_lines),
+        fontsize=_TITLE_SIZE,
+        fontweight="bold",
+        color=INK,
+        va="top",
+        parse_math=False,
+    )
     figure.text(
         _BADGE_MARGIN_IN / WIDTH_IN,
         0.1 / height,
@@ -151,7 +162,7 @@ def add_legend(figure: Figure, handles: Mapping[str, Handle]) -> None:
         list(handles.values()),  # type: ignore[call-overload]  # matplotlib's types forget containers
         labels,
         loc="upper left",
-        bbox_to_anchor=(0.008, 1 - (_TITLE_IN + 0.02) / height),
+        bbox_to_anchor=(0.008, bottom + share - 0.02 / height),
         borderaxespad=0,
         ncols=columns,
         fontsize=9,
@@ -191,12 +202,12 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     return [png, svg]
 
 
-def _wrapped(text: str, width_in: float, size: float) -> list[str]:
+def _wrapped(text: str, width_in: float, size: float, weight: str = "normal") -> list[str]:
     """Wraps a text at a width, measured in the font, because character counts are too inexact."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    font = FontProperties(family=_RC["font.family"], size=size)
+    font = FontProperties(family=_RC["font.family"], size=size, weight=weight)
     lines: list[str] = []
     for part in text.split():
         for word in textwrap.wrap(part, _LONGEST_WORD):
