@@ -25,8 +25,8 @@ from flightpath.units import parse_duration
 
 _DESCRIPTION = """\
 Runs any command, or a whole test suite, in the virtual-time kernel: a real Linux on whose clock computing takes no time
-and sleeping costs none. The same command with the same seed does the same on every machine, to the last bit, however
-busy it is. A test that fails once in a hundred nights has a seed here with which it always fails.
+and sleeping costs none. The same command with the same seed does the same to the last bit, however busy the machine is,
+wherever the programs are the same. A test that fails once in a hundred nights has a seed with which it always fails.
 
   flightpath virtual -- pytest tests/test_network.py     once, with seed 1
   flightpath virtual --seeds 1-200 -- ./simult_flows.sh  200 seeds: which fail, and how

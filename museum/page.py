@@ -16,7 +16,7 @@ _INTRODUCTION = """\
 # The museum
 
 Public reports of this field, each as an [experiment file](experiment-files.md) that measures what was reported, with
-and without its cause. They run in virtual time, so they give the same figures on every machine.
+and without its cause. They run in virtual time, so they give the same figures however busy the machine is.
 
 ```sh
 flightpath museum list

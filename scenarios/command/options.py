@@ -224,7 +224,7 @@ def _add_placement_options(parser: argparse.ArgumentParser) -> None:
         "--clock",
         choices=(AUTO, *map(str, Clock)),
         default=AUTO,
-        help="virtual: computing takes no time, so every machine gives the same figures; auto (default): virtual, but "
+        help="virtual: computing takes no time, so a busy machine gives the same figures; auto (default): virtual, but "
         "real if the question is one of processors, or if this machine has no virtual-time kernel",
     )
     group.add_argument(
