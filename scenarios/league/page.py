@@ -19,7 +19,8 @@ _INTRODUCTION = """\
 
 What `flightpath run transport_league` measured, in virtual time. [transports.md](transports.md) says what each
 transport, pair of paths and workload is, and why some win. Bold is the best of a row and whatever cannot be told from
-it: what differs by half a per cent at most, or has an interval (95 %, in brackets) that meets the best one's.
+it: what differs by half a per cent at most, or has an interval (95 %, in brackets) that meets the best one's. Without
+an interval, all repetitions were alike.
 
 Written by `make league`; do not edit."""
 
@@ -41,6 +42,8 @@ _WHY: Mapping[str, Mapping[str, str]] = {
     "shared": {"rival_goodput": "The other flow"},
 }
 """What tells why, of each workload: metrics with their titles."""
+_NOTHING = 0.01
+"""Least value that is shown: below it, a path carried no more than what its hosts said by themselves."""
 
 
 def page_of(record: Record) -> str:
@@ -106,9 +109,18 @@ def _text(point: Point | None, metric: str, factor: float, is_best: bool) -> str
     if point is None:
         return "-"
     value = point.metrics[metric]
-    text = interval_text(value.value, value.low, value.high, factor)
+    text = _number(value.value, value.low, value.high, factor)
     text = f"**{text}**" if is_best else text
     return text if point.verdict is Verdict.FAITHFUL else f"{text} ({point.verdict})"
+
+
+def _number(value: float, low: float | None, high: float | None, factor: float) -> str:
+    """Formats a mean, with its interval if that says more: repetitions in virtual time are often alike."""
+    if abs(value * factor) < _NOTHING:
+        return "0"
+    text = interval_text(value, None, None, factor)
+    same = low is None or {interval_text(bound, None, None, factor) for bound in (low, high)} == {text}
+    return text if same else interval_text(value, low, high, factor)
 
 
 def _best(row: Mapping[str, Point], metric: str) -> set[str]:

@@ -62,6 +62,10 @@ def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
     assert COMMIT in text and text.count("flightpath run transport_league --full") == 2
 
 
+def test_the_committed_page_is_that_of_the_record():
+    assert page.PAGE.read_text(encoding="utf-8") == page.page_of(record.read()), "make league writes both"
+
+
 def test_a_record_is_read_as_it_was_written_and_refused_if_it_is_none(store, tmp_path):
     found = record.record_of(store, [stored(store, cells("bulk", "goodput", {"tcp": (5e7, 5e7)}))])
     record.write(found, tmp_path / "league.json")
