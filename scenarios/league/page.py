@@ -119,8 +119,9 @@ def _number(value: float, low: float | None, high: float | None, factor: float) 
     if abs(value * factor) < _NOTHING:
         return "0"
     text = interval_text(value, None, None, factor)
-    same = low is None or {interval_text(bound, None, None, factor) for bound in (low, high)} == {text}
-    return text if same else interval_text(value, low, high, factor)
+    if low is None or high is None or {interval_text(bound, None, None, factor) for bound in (low, high)} == {text}:
+        return text
+    return interval_text(value, low, high, factor)
 
 
 def _best(row: Mapping[str, Point], metric: str) -> set[str]:
