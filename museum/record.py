@@ -81,7 +81,7 @@ def commit_of(name: str) -> str:
 
 
 def is_measured_alike(name: str, commit: str) -> bool:
-    """Tells whether nothing that measures an entry has changed since a commit: then each bit of it is the same."""
+    """Tells whether nothing that measures an entry has changed since a commit."""
     file = file_of(name)
     try:
         git(PROJECT, "diff", "--quiet", commit, "--", str(file), *map(str, programs_of(file)))
