@@ -60,7 +60,7 @@ class MptcpLoad(Scenario):
 
     The output is a table per load and protocol with 95 % intervals, the figures, and each claim of the paper with the
     measured value. The quick form has the same links and the paper's lowest and highest load, with fewer students and
-    two repetitions; --full is the paper's size (4000 students, seven loads, three repetitions: about two hours).
+    two repetitions; --full is the paper's size (4000 students, eight loads, three repetitions: about two hours).
 
     Most options take several values, for a study of what matters: the figures `study_…` show it for each of them.
 

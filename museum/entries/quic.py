@@ -23,13 +23,9 @@ run_in_own_python()
 
 from services.quic.implementation import Implementation, Request, ServerSettings, source  # noqa: E402
 from services.quic.implementations import IMPLEMENTATIONS  # noqa: E402
+from services.quic.server import write_certificate  # noqa: E402
 
 _PORT = 4433
-_CERTIFICATE = (
-    *("openssl", "req", "-x509", "-nodes", "-newkey", "rsa:2048", "-days", "36500", "-set_serial", "1"),
-    *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-    *("-addext", "basicConstraints=critical,CA:FALSE"),
-)
 _RAN_AS_PROGRAM = "--as-program"
 
 
@@ -46,8 +42,7 @@ def main(words: list[str]) -> None:
 
 def _serve(name: str, congestion: str, paths: str, idle: str = "") -> None:
     settings = _settings(congestion, int(paths))
-    files = ("-keyout", str(settings.key), "-out", str(settings.certificate))
-    subprocess.run([*_CERTIFICATE, *files], check=True, capture_output=True)
+    write_certificate(settings)
     subprocess.run(_command(IMPLEMENTATIONS[name].server_command(settings), name, idle), check=True)
 
 

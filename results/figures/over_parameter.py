@@ -81,10 +81,9 @@ def lines_over_parameter(
             descriptions.append(described(panel, parameter, places))
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
             if 0 < len(places) <= 10:
-                axes.set_xticks(list(places.values()), [_tick(value) for value in places])
                 if _is_crowded(places):
                     axes.set_xscale("log")
-                    axes.set_xticks(list(places.values()), [_tick(value) for value in places])
+                axes.set_xticks(list(places.values()), [_tick(value) for value in places])
                 axes.minorticks_off()
         if logarithmic:
             grid[0].set_yscale("log")

@@ -81,7 +81,7 @@ def _is_same_code(file: str, commit: str, project: Path) -> bool:
     if not file.endswith(".py"):
         return False
     try:
-        before, after = git(project, "show", f"{commit}:{file}"), (project / file).read_text()
+        before, after = git(project, "show", f"{commit}:{file}"), (project / file).read_text(encoding="utf-8")
     except (FlightpathError, FileNotFoundError):  # one of them does not have the file
         return False
     return _code(before) == _code(after)

@@ -55,7 +55,7 @@ class QuicServer(DaemonService):
     @override
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write_certificate(self.settings)
+        write_certificate(self.settings)
 
     @override
     def _argv(self) -> list[str]:
@@ -66,7 +66,8 @@ class QuicServer(DaemonService):
         return bool(run_in(self.host, ["ss", "-Hanu", f"sport = :{self.port}"]).strip())
 
 
-def _write_certificate(settings: ServerSettings) -> None:
+def write_certificate(settings: ServerSettings) -> None:
+    """Writes a certificate for `localhost` and its key to the settings' files."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)  # its signatures all have one length
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     certificate = (
