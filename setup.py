@@ -89,6 +89,7 @@ setup(
         "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
         "cluster": ["distributed>=2026.3", "bokeh>=3.1"],  # cells on many machines; bokeh draws Dask's own page
         "quic": ["aioquic==1.7.2"],  # `make quic` installs it in a folder of its own (services/quic/aioquic.py)
+        "s3": ["awscrt>=0.30"],  # signs requests of preflight for S3 (probes/preflight/web/storage.py)
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (execution/vm)
     },
 )
