@@ -33,6 +33,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     server {{
         listen {listen} ssl;
+        ssl_protocols TLSv1.2 TLSv1.3;
         ssl_certificate {folder}/certificate.pem;
         ssl_certificate_key {folder}/key.pem;
         root {folder}/files;

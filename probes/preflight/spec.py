@@ -293,5 +293,6 @@ def read_json(kind: type[_Record], text: str | bytes) -> _Record:
         return TypeAdapter(kind).validate_json(text)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, problem["loc"])) or kind.__name__
+        fields = [str(each) for each in problem["loc"] if not str(each)[:1].isupper()]  # others name members of a union
+        where = ".".join(fields) or kind.__name__
         raise ValueError(f"{where}: {problem['msg']}") from error

@@ -46,8 +46,8 @@ def open_session(target: FarEnd, addresses: Sequence[Address], spec: TransferSpe
 
 def open_stream(session: Session, spec: TransferSpec, part: Part, sink: Sink) -> Stream:
     """Opens what moves a part of a file over a connection; downloads go to the sink."""
-    upload, rate_bps = spec.direction is Direction.UPLOAD, spec.rate_limit_bps
-    rate_bps = rate_bps / spec.streams if rate_bps else None
+    upload = spec.direction is Direction.UPLOAD
+    rate_bps = spec.rate_limit_bps / spec.streams if spec.rate_limit_bps else None
     if isinstance(session, WebSession):
         return HttpUpload(session, part, rate_bps) if upload else HttpDownload(session, part, rate_bps, sink)
     assert isinstance(session, SshSession)
