@@ -3,9 +3,11 @@
 import base64
 import dataclasses
 import json
+import sys
 from datetime import UTC, datetime
 
 import pytest
+from awscrt import auth
 
 from flightpath.errors import UsageError
 from probes.preflight.history.past import ends_of, host_name
@@ -108,12 +110,17 @@ def test_log_ins_are_shown_to_their_own_host_only(tmp_path, monkeypatch):
 
 def test_a_signature_is_the_one_in_aws_documentation():
     """Authenticating Requests: Using Query Parameters (AWS Signature Version 4), its example."""
-    auth = pytest.importorskip("awscrt.auth")
     key = auth.AwsCredentialsProvider.new_static("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
     target = WebTarget("s3://examplebucket", "examplebucket.s3.amazonaws.com", 443, region="us-east-1")
     signed = Signer(target, key, datetime(2013, 5, 24, tzinfo=UTC))("GET", "/test.txt")
     assert signed.startswith("/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256")
     assert signed.endswith("X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404")
+
+
+def test_without_the_package_that_signs_the_command_that_installs_it_is_named(ask, monkeypatch):
+    monkeypatch.setitem(sys.modules, "awscrt", None)
+    code, told, said = ask("s3://bucket/run7", "--endpoint", "http://127.0.0.1:9")
+    assert (code, told) == (3, "") and "-m pip install awscrt" in said
 
 
 def test_measurements_of_urls_are_stored_and_read_back(tmp_path):
