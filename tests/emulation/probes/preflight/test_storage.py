@@ -20,10 +20,12 @@ SIZE = 8_000_000
 
 @pytest.fixture(scope="module")
 def storage():
-    with tempfile.TemporaryDirectory(prefix="preflight-") as name:
-        with S3Proxy(LocalHost(), ADDRESS, Path(name) / "s3", port=free_port()) as server:
-            (server.make_bucket("lab") / "a run & more").write_bytes(os.urandom(SIZE))
-            yield server
+    with (
+        tempfile.TemporaryDirectory(prefix="preflight-") as name,
+        S3Proxy(LocalHost(), ADDRESS, Path(name) / "s3", port=free_port()) as server,
+    ):
+        (server.make_bucket("lab") / "a run & more").write_bytes(os.urandom(SIZE))
+        yield server
 
 
 @pytest.fixture(autouse=True)
