@@ -155,7 +155,8 @@ class TransportLeague(Scenario):
     def load(self, run: RunningCell) -> Measurement:
         links = self.link_names(run.testbed, run.cell, run.plan)
         before = link_counters.read_counters(links)
-        measured = _measured(run)
+        is_cut = any(event.carrier is False for event in self.link_events(run.cell, run.plan))
+        measured = _measured(run, is_cut=is_cut)
         after = link_counters.read_counters(links)
         moved = {path: after[f"{path}.b_to_a"] - before[f"{path}.b_to_a"] for path in links}
         if _transport(run.cell) in _ONE_PATH:
@@ -174,21 +175,21 @@ class TransportLeague(Scenario):
         return [f"the path was not the limit: {limit}"] if limit else []
 
 
-def _measured(run: RunningCell) -> Measurement:
+def _measured(run: RunningCell, *, is_cut: bool) -> Measurement:
     workload = _workload(run.cell)
     if not workload.has_rival:
-        return workload.judged(_of_transport(run, workload))
+        return workload.judged(_of_transport(run, workload, is_cut=is_cut))
     rival = Rival(run)
     with rival.running():
-        measured = _of_transport(run, workload)
+        measured = _of_transport(run, workload, is_cut=is_cut)
         return measured.merged(rival.measurement())
 
 
-def _of_transport(run: RunningCell, workload: Workload) -> Measurement:
+def _of_transport(run: RunningCell, workload: Workload, *, is_cut: bool) -> Measurement:
     transport, implementation = _transport(run.cell), _implementation(run.cell)
     if implementation is None:
         return over_tcp(run, workload, is_mptcp=transport == "mptcp", in_tunnel=transport == "tunnel")
-    return over_quic(run, workload, implementation, is_multipath=transport in MULTIPATH_QUICS)
+    return over_quic(run, workload, implementation, is_multipath=transport in MULTIPATH_QUICS, is_cut=is_cut)
 
 
 def _transport(cell: Cell) -> str:

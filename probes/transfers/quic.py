@@ -1,7 +1,7 @@
 """A bulk transfer, or requests, over QUIC or multipath QUIC."""
 
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from flightpath.clock import Clock, clock_here
@@ -15,7 +15,7 @@ from services.quic.implementation import Report, Request
 from services.quic.server import QuicServer
 from services.reply import RequestPattern
 
-_DROPS = ("RcvbufErrors", "SndbufErrors")
+_RECEIVER_DROPS, _SENDER_DROPS = "RcvbufErrors", "SndbufErrors"
 _BUSY_PERCENT = 90.0
 """Share of a core from which a program is the limit: less than a tenth of the time is left to wait for the network."""
 
@@ -28,6 +28,7 @@ class QuicTransfer(Probe):
         upload: the client sends.
         further_paths: for multipath, the server's address on each path besides that of `run`, in the order of opening.
         pattern: requests for `size_bytes` in all, each on a stream of its own, in place of one transfer.
+        is_cut: a path loses its carrier meanwhile: Linux drops a datagram, and counts it as a full send buffer's.
     """
 
     server: QuicServer
@@ -36,6 +37,7 @@ class QuicTransfer(Probe):
     further_paths: tuple[str, ...] = ()
     limit_s: float = 600.0
     pattern: RequestPattern | None = None
+    is_cut: bool = False
 
     def __post_init__(self) -> None:
         if self.size_bytes < 1:
@@ -79,7 +81,7 @@ class QuicTransfer(Probe):
             **({} if self.upload or self.pattern else {"download": Metric(report.seconds, "s")}),
         }
         implementation = self.server.implementation
-        dropped = sum(counts.get(name, 0) for counts in udp.values() for name in _DROPS)
+        dropped = socket_drops(udp.values(), is_cut=self.is_cut)
         facts = {
             "quic": f"{implementation.name} {implementation.version}",
             "congestion_control": report.algorithms,
@@ -132,6 +134,12 @@ def _udp_counters_of(host: Host, *, is_ipv6: bool) -> dict[str, int]:
         return counters(run_in(host, ["cat", "/proc/net/snmp"]), "Udp")
     lines = [line.split() for line in run_in(host, ["cat", "/proc/net/snmp6"]).splitlines()]
     return {name.removeprefix("Udp6"): int(value) for name, value in lines if name.startswith("Udp6")}
+
+
+def socket_drops(of_hosts: Iterable[Mapping[str, int]], *, is_cut: bool = False) -> int:
+    """Returns how many datagrams full sockets dropped, by the kernel's counters of UDP in each host."""
+    causes = (_RECEIVER_DROPS,) if is_cut else (_RECEIVER_DROPS, _SENDER_DROPS)
+    return sum(counts.get(cause, 0) for counts in of_hosts for cause in causes)
 
 
 def _limit(shares: Mapping[str, float], dropped: int) -> str:

@@ -127,9 +127,9 @@ def over_tcp(run: RunningCell, workload: Workload, *, is_mptcp: bool, in_tunnel:
 
 
 def over_quic(
-    run: RunningCell, workload: Workload, implementation: Implementation, *, is_multipath: bool
+    run: RunningCell, workload: Workload, implementation: Implementation, *, is_multipath: bool, is_cut: bool
 ) -> Measurement:
-    """Applies a workload over QUIC or multipath QUIC."""
+    """Applies a workload over QUIC or multipath QUIC; `is_cut`: a path loses its carrier meanwhile."""
     client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
     pattern = workload.pattern
     size = MB * run.plan.settings["size_mb"] if pattern is None else pattern.total_bytes
@@ -141,5 +141,5 @@ def over_quic(
     )
     with service:
         run.watch.start_events()
-        probe = QuicTransfer(service, size, further_paths=further, limit_s=LONGEST_S, pattern=pattern)
+        probe = QuicTransfer(service, size, further_paths=further, limit_s=LONGEST_S, pattern=pattern, is_cut=is_cut)
         return probe.run(client, first, watch=run.watch.check)

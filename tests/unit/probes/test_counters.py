@@ -9,6 +9,7 @@ import pytest
 from flightpath.errors import MeasurementFailed
 from probes.counters import cpu, links, mptcp, tcp
 from probes.counters.sampling import CounterLog, Sampler
+from probes.transfers.quic import socket_drops
 
 MPTCP = {"MPCapableSYNTX": 40, "MPJoinSynAckRx": 40, "MPCapableFallbackACK": 0, "DssFallback": 0}
 
@@ -180,3 +181,15 @@ def test_an_emulator_that_cannot_tell_leaves_gaps_and_no_zeros():
 def test_an_interval_in_which_single_packets_would_make_a_rate_has_none():
     log = CounterLog([0.0, 1.0, 2.0, 2.001], [{"bytes": size} for size in (0, 100, 200, 1714)])
     assert log.rates("bytes", "bit/s", start_s=0.0, scale=8).values == (800.0, 800.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_cut", "dropped"),
+    [
+        ({"OutDatagrams": 9}, False, 0),
+        ({"RcvbufErrors": 2, "SndbufErrors": 1}, False, 3),
+        ({"RcvbufErrors": 2, "SndbufErrors": 1}, True, 2),
+    ],
+)
+def test_a_datagram_that_a_cut_path_refuses_is_none_that_a_socket_dropped(counts, is_cut, dropped):
+    assert socket_drops([counts, {"InDatagrams": 5}], is_cut=is_cut) == dropped
