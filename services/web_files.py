@@ -1,13 +1,13 @@
 """nginx in a host, as a data portal: files over HTTPS, with ranges, uploads (WebDAV's PUT and DELETE) and log-ins."""
 
-import ipaddress
 import sys
 from pathlib import Path
 
-from flightpath.commands import require, run
+from flightpath.commands import require
 from flightpath.hosts import Host, succeeds_in
 from flightpath.overrides import override
 from services.nginx import url_host
+from services.running.certificates import write_certificate
 from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
 
@@ -109,8 +109,9 @@ class WebFiles(DaemonService):
         self._privileges.prepare_folder(self.folder)
         for name in ("", "incoming", "kept", "small", "private", "closed", "whole"):
             self._privileges.prepare_folder(self.files / name)
-        make_certificate(self.certificate, self.folder / "key.pem", self.address)
-        self.give(self.folder / "key.pem")
+        key = self.folder / "key.pem"
+        write_certificate(self.certificate, key, self.address)
+        self.give(key)
         self.give(self.certificate)
         self._write(self.folder / "passwords", f"{self.USER}:{{PLAIN}}{self.PASSWORD}\n")
         listen = f"{url_host(self.address)}:{self.port}"
@@ -124,14 +125,3 @@ class WebFiles(DaemonService):
     def _is_ready(self) -> bool:
         connect = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2)"
         return succeeds_in(self.host, [sys.executable, "-I", "-S", "-c", connect, self.address, str(self.port)])
-
-
-def make_certificate(certificate: Path, key: Path, name: str) -> None:
-    """Makes a key, and a certificate for a name or an address that is signed with it."""
-    try:
-        kind = f"IP:{ipaddress.ip_address(name)}"
-    except ValueError:
-        kind = f"DNS:{name}"
-    new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(key)]
-    about = ["-subj", "/CN=flightpath", "-addext", f"subjectAltName={kind}", "-days", "3650"]
-    run([require("openssl"), "req", "-x509", *new_key, *about, "-out", str(certificate)])
