@@ -35,7 +35,7 @@ _INTERFACES = Path("/proc/net/dev")
 class NetemLink(EmulatedLink):
     """A Mininet link over htb and netem. It refuses traces and, while it is up, another queueing discipline."""
 
-    emulator = "netem"
+    emulator, records_changes = "netem", True
     _names: tuple[str, ...] = ()
 
     @classmethod
@@ -132,6 +132,10 @@ class NetemLink(EmulatedLink):
     @override
     def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
         self._timer.call(at_ns, self._set_all_gates, self, (self, directions or DIRECTIONS, on))
+
+    @override
+    def change_made_ns(self, due_ns: int) -> int | None:
+        return self._timer.made_ns.get(due_ns)
 
     def stats(self) -> dict[str, Any]:
         """Returns the kernel's counters, without lateness and queue peak.

@@ -22,25 +22,34 @@ _FIRST_POLL_S, _POLL_S = 0.001, 0.02
 """Time until links are looked at again, at first and at most: it doubles each time."""
 
 
-def happened(scheduled: Sequence[Scheduled]) -> list[bool]:
-    """Returns for each event whether its link shows the effect; the links are read together."""
+def seen_ns(scheduled: Sequence[Scheduled]) -> list[int | None]:
+    """Returns for each event when its link showed the effect, on CLOCK_MONOTONIC; None if it does not.
+
+    Of a link that does not record its changes, that is now; such links are read together.
+    """
+    asked = dict.fromkeys(
+        each.link for each in scheduled if each.event.carrier is None and not each.link.records_changes
+    )
     reports: dict[EmulatedLink, Mapping[str, Any]] = {}
-    for kind, links in by_kind(dict.fromkeys(each.link for each in scheduled if each.event.carrier is None)):
+    for kind, links in by_kind(asked):
         reports |= zip(links, kind.stats_of(links), strict=True)
-    return [_shows(each, reports.get(each.link)) for each in scheduled]
+    return [_seen_ns(each, reports.get(each.link)) for each in scheduled]
 
 
-def _shows(scheduled: Scheduled, report: Mapping[str, Any] | None) -> bool:
+def _seen_ns(scheduled: Scheduled, report: Mapping[str, Any] | None) -> int | None:
     event, link = scheduled.event, scheduled.link
     if event.carrier is not None:
         ends = [has_carrier(end) for end in (link.intf1, link.intf2)]
-        return all(ends) if event.carrier else not any(ends)
-    assert report is not None
-    return all(
-        report["directions"][way]["spec"].get(key) == value
-        for way in scheduled.directions
-        for key, value in scheduled.reports[way].items()
-    )
+        is_shown = all(ends) if event.carrier else not any(ends)
+    elif report is None:
+        return link.change_made_ns(scheduled.due_ns)
+    else:
+        is_shown = all(
+            report["directions"][way]["spec"].get(key) == value
+            for way in scheduled.directions
+            for key, value in scheduled.reports[way].items()
+        )
+    return time.monotonic_ns() if is_shown else None
 
 
 def has_carrier(interface: EmulatedInterface) -> bool | None:
@@ -87,7 +96,7 @@ class EventObserver:
         next_ns: dict[EmulatedLink, int] = {}
         overtaken_ns = []
         for each in reversed(ordered):
-            overtaken_ns.append(next_ns.get(each.link, _NEVER_NS))
+            overtaken_ns.append(_NEVER_NS if each.link.records_changes else next_ns.get(each.link, _NEVER_NS))
             next_ns[each.link] = each.due_ns
         with_next = zip(ordered, reversed(overtaken_ns), strict=True)
         for due_ns, group in groupby(with_next, key=lambda pair: pair[0].due_ns):
@@ -100,13 +109,13 @@ class EventObserver:
         deadline_ns, pause_s = time.monotonic_ns() + round(_EVENT_TIMEOUT_S * 1e9), _FIRST_POLL_S
         while waiting:
             try:
-                shown = happened([each for each, _ in waiting])
+                times = seen_ns([each for each, _ in waiting])
             except FlightpathError:  # a link has ended, which the testbed's check reports
-                shown, deadline_ns = [False] * len(waiting), 0
+                times, deadline_ns = [None] * len(waiting), 0
             now_ns, later = time.monotonic_ns(), []
-            for (each, overtaken_ns), is_shown in zip(waiting, shown, strict=True):
-                if is_shown:
-                    self._report(each.event, (now_ns - start_ns) / 1e9)
+            for (each, overtaken_ns), at_ns in zip(waiting, times, strict=True):
+                if at_ns is not None:
+                    self._report(each.event, (at_ns - start_ns) / 1e9)
                 elif now_ns < min(deadline_ns, overtaken_ns):
                     later.append((each, overtaken_ns))
                 elif now_ns < overtaken_ns:

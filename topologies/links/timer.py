@@ -26,6 +26,8 @@ class Timer:
 
     def __init__(self) -> None:
         self.problem: Exception | None = None
+        self.made_ns: dict[int, int] = {}
+        """When the changes that were due at a time had been made; both on CLOCK_MONOTONIC."""
         self._due: list[_Due] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
@@ -62,8 +64,10 @@ class Timer:
         try:
             while self._wait():
                 with self._making:
-                    for make, changes in itertools.groupby(self._take(), key=attrgetter("make")):
+                    due = self._take()
+                    for make, changes in itertools.groupby(due, key=attrgetter("make")):
                         make([each.change for each in changes])
+                    self.made_ns |= {each.at_ns: time.monotonic_ns() for each in due[:1]}
         except Exception as error:
             self.problem = error
 

@@ -26,6 +26,8 @@ START_NS = 1_000_000_000
 class FakeLink(ChangeableLink):
     """A link between two nodes that records the changes."""
 
+    records_changes = False
+
     def __init__(self, a="h1", b="s1", port=0, spec=None):
         self.a_to_b = self.b_to_a = spec or LinkSpec(bandwidth_bps=50_000_000)
         self.intf1, self.intf2 = (
