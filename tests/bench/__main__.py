@@ -13,7 +13,7 @@ from topologies.sandbox import sandbox
 
 SECTIONS = (
     *("throughput", "exactness", "cost", "congestion", "scale", "start", "memory", "preflight", "tunnel", "results"),
-    *("steering", "request", "virtual", "weeks", "growth"),
+    *("steering", "request", "virtual", "weeks", "growth", "virtual_growth"),
 )
 """Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 
