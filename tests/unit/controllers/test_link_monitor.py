@@ -24,6 +24,7 @@ class Link:
     Attributes:
         forth, back: whether probes cross it that way.
         traffic: whether other frames do, either way.
+        deaf: whether the switches are too busy to send what they are told to.
         travel_s: how long a probe takes.
         changes: with the time of each.
     """
@@ -33,6 +34,7 @@ class Link:
         self.monitor.watch([EDGE], 0.0)
         self.crosses = {FORTH: True, BACK: True}
         self.traffic = False
+        self.deaf = False
         self.travel_s = travel_s
         self.probed = 0
         self.changes: list[tuple[float, LinkChange]] = []
@@ -63,8 +65,8 @@ class Link:
         for hop, crosses in self.crosses.items():
             if hop in suspects or self._ticks % URGENCY == 0:
                 self.probed += 1
-                self._sent[hop] += 1
-                if crosses:
+                self._sent[hop] += not self.deaf
+                if crosses and not self.deaf:
                     self._under_way.append((self._now_s, hop))
         for hop in suspects:
             self._carried[hop] += self.traffic
@@ -139,6 +141,17 @@ def test_a_link_whose_switch_is_not_connected_is_not_judged():
     link = Link()
     for number in range(100):
         assert link.monitor.tick({"s1"}, 1.0 + number * TICK_S) == frozenset()
+
+
+def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links():
+    link = Link()
+    link.deaf = True
+    link.run(3.0)
+    assert link.changes == []
+    link.deaf = False
+    link.crosses[FORTH] = False
+    link.run(1.0)
+    assert len(link.changes) == 1
 
 
 def test_many_links_are_probed_less_often():

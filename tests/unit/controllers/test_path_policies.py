@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controllers.network.description import Link, Network, Switch, SwitchPort
 from controllers.network.paths import Edge, LinkState, Path, Topology, edge_between
 from controllers.packets.segments import FlowKey
 from controllers.subflows.policies import DEFAULT_POLICY, MAX_PATHS, POLICIES, PathRequest, ecmp_choice, policy_named
@@ -98,6 +99,14 @@ def equal_paths(n: int, **attributes) -> list[LinkState]:
         links.append(LinkState(edge_between((SOURCE, number), (f"c{number}", 1)), **attributes))
         links.append(LinkState(edge_between((f"c{number}", 2), (TARGET, number)), **attributes))
     return links
+
+
+def trap() -> list[LinkState]:
+    """The shortest path from s0 to s1 is the middle one, over a and b; with it no second one is disjoint."""
+    ends = [(("s0", 1), ("a", 1)), (("s0", 2), ("c", 1)), (("a", 2), ("b", 1)), (("a", 3), ("d", 1))]
+    ends += [(("c", 2), ("e", 1)), (("e", 2), ("b", 2)), (("b", 3), ("s1", 1)), (("d", 2), ("f", 1))]
+    ends += [(("f", 2), ("s1", 2))]
+    return [LinkState(edge_between(*pair)) for pair in ends]
 
 
 @given(networks, st.integers(1, 9))
@@ -203,6 +212,15 @@ def test_disjoint_gives_each_subflow_links_of_its_own_until_there_are_no_more(st
         in_use.update(path.edges)
 
 
+def test_disjoint_does_not_fall_for_the_shortest_path_that_blocks_all_others():
+    topology = topology_of(trap())
+    first = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET))
+    second = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, Counter(first.edges)))
+    assert not set(first.edges) & set(second.edges)
+    alone = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, multipath=False))
+    assert alone.switches == ("s0", "a", "b", "s1")
+
+
 def test_least_loaded_does_without_capacities_and_ignores_noise():
     states = equal_paths(3)
     topology = topology_of(states)
@@ -251,6 +269,17 @@ def test_policies_by_name():
     assert caught.value.exit_code == 2
     with pytest.raises(UsageError, match="known: disjoint, shortest"):
         policy_named("qqq")
+
+
+def test_a_topology_from_a_description():
+    network = Network(
+        (Switch("s0", 1), Switch("s1", 2), Switch("s2", 3)), links=(Link(SwitchPort("s1", 4), SwitchPort("s0", 2)),)
+    )
+    topology = Topology.from_network(network)
+    assert sorted(topology.graph) == ["s0", "s1", "s2"]
+    assert topology.state(Edge("s0", 2, "s1", 4)) == LinkState(Edge("s0", 2, "s1", 4))
+    assert topology.edge_at("s1", 4) == topology.edge_at("s0", 2) == Edge("s0", 2, "s1", 4)
+    assert topology.edge_at("s1", 5) is None
 
 
 def test_changes_are_seen_at_once_and_loads_keep_the_paths():
