@@ -76,6 +76,7 @@ def test_an_event_is_read_and_written_alike(text, event):
         ("10 h1-s1 down", "'10'"),
         ("10s h1-s1 sideways", "sideways"),
         ("10s h1-s1 delay=5", "delay"),
+        ("10s h1-s1 delay=", "cannot read"),
         ("10s h1-s1 delya=5ms", "did you mean 'delay'"),
         ("10s h1-s1 delay=5ms delay=6ms", "twice"),
         ("10s h1-s1 blackhole=perhaps", "perhaps"),
