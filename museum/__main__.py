@@ -12,6 +12,7 @@ from rich.markdown import Markdown
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 from flightpath.project import IS_CHECKOUT
 
 _EPILOG = """\
@@ -29,12 +30,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath museum"
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Public reports of this field as experiment files: what was reported, what is measured here, why, "
         "and what would change it.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("list", help="list the entries").set_defaults(run_command=_list)

@@ -8,6 +8,7 @@ from pathlib import Path
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath run") -> int:
@@ -33,7 +34,7 @@ def _run(words: Sequence[str], prog: str) -> None:
 def _list(words: Sequence[str], prog: str) -> None:
     from experiments import catalogue
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         usage="%(prog)s [NAME | FILE.toml | FILE.py] [OPTION ...]",
         description="Measures a scenario, which is an experiment: one of ours by its name, or a file of your own "
