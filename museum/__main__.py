@@ -14,6 +14,7 @@ from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
 from flightpath.parsers import Parser
 from flightpath.project import IS_CHECKOUT
+from flightpath.terminal import print_entries
 
 _EPILOG = """\
 examples:
@@ -54,9 +55,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 def _list(options: argparse.Namespace) -> None:
     from museum import catalogue
 
-    for name in catalogue.names():
-        found, report = catalogue.entry(name)
-        print(f"{name:26} {found.question} ({report.source})")
+    entries = {name: catalogue.entry(name) for name in catalogue.names()}
+    questions = {name: f"{found.question} ({report.source})" for name, (found, report) in entries.items()}
+    print_entries(Console(), questions)
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -4,8 +4,10 @@ import ast
 import importlib.util
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from flightpath import cli
 from flightpath.command_line import ListOption
 from flightpath.project import PROJECT
 from scenarios.command.options import parser_of
+from tests.support.terminal import Terminal
 from topologies.mininet import catalogue as networks
 
 _spec = importlib.util.spec_from_file_location("reference", PROJECT / "docs/site/reference.py")
@@ -173,3 +176,12 @@ def test_help_fits_a_terminal_of_80_columns(monkeypatch):
         for line, following in pairwise(text.splitlines()):
             if line[:1].strip() and following[:1].strip():  # of one paragraph
                 assert len(f"{line} {following.split()[0]}") > 78, f"{name}: {line}"
+
+
+@pytest.mark.parametrize("words", [["run"], ["museum", "list"]])
+def test_a_list_fits_a_terminal_of_80_columns(words, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with Terminal([str(Path(sys.executable).with_name("flightpath")), *words]) as terminal:
+        shown = terminal.read_to_end()
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()]
+    assert len(lines) > 10 and max(map(len, lines)) <= 80, max(lines, key=len)
