@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from flightpath.errors import UsageError
+from flightpath.parsers import Parser
 from flightpath.terminal import plain
 from probes.preflight.history.recording import default_folder
 from probes.preflight.spec import FAR_END, add_options, read_fields
@@ -42,11 +43,10 @@ def query_parser(
     name: str, description: str, epilog: str = "", *, selection: bool = False, has_json: bool = True
 ) -> ArgumentParser:
     """Returns a parser for a command on stored measurements; `selection`: the epilog says how to name them."""
-    parser = ArgumentParser(
+    parser = Parser(
         prog=f"preflight {name}",
         description=description,
         epilog=(f"{_SELECTION}\n" if selection else "") + (epilog or "exit codes: 0 done, 1 the store failed, 2 usage"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_store_options(parser, default_folder(), "measurements are stored")
     if has_json:

@@ -1,6 +1,5 @@
 """`preflight [USER@]HOST`: measures a path, shows the progress, and stores the measurement."""
 
-import argparse
 import getpass
 import json
 import sys
@@ -18,6 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
+from flightpath.parsers import Parser
 from flightpath.terminal import visible
 from flightpath.units import format_bytes, format_rate, format_span
 from probes.preflight.commands.common import (
@@ -76,11 +76,14 @@ examples:
 many sites (preflight --from A,B --help):
   preflight --from dtn1,dtn2,dtn3              every path between them, compared with its history
 
-stored measurements:
-  preflight history HOST · preflight compare A B · preflight plot HOST · preflight check HOST --transfer 2TB
-  preflight predict HOST --transfer 2TB
-  preflight profile add nersc --host HOST --size 2GB --streams 4 · preflight check --profile nersc --measure
-  preflight service install nersc --every 6h --alert COMMAND · preflight export grafana > dashboard.json
+stored measurements (preflight COMMAND --help; commands: history, compare, plot, check, predict, profile, service,
+export):
+  preflight history HOST                       all of them
+  preflight check HOST --transfer 2TB          is the path as good as usual?
+  preflight predict HOST --transfer 2TB        how long will it take?
+  preflight profile add nersc --host HOST --size 2GB --streams 4
+  preflight check --profile nersc --measure
+  preflight service install nersc --every 6h --alert COMMAND
   (to measure a machine with such a name: preflight USER@history)
 
 exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this machine lacks something,
@@ -92,14 +95,13 @@ _BAR = 24
 
 def parser() -> ArgumentParser:
     """Returns the command's arguments; `specification` reads those of the transfer."""
-    made = ArgumentParser(
+    made = Parser(
         prog="preflight",
         usage="%(prog)s [USER@]HOST|URL [REMOTE_FILE] [OPTION ...]\n"
         "       %(prog)s --from HOSTS [--to HOSTS] [OPTION ...]\n"
-        "       %(prog)s history|compare|plot|check|predict|profile|service|export ...",
+        "       %(prog)s COMMAND [OPTION ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument(
         "host", nargs="?", metavar="[USER@]HOST", help="a name, an address, a Host of ~/.ssh/config, or a URL"

@@ -34,7 +34,9 @@ examples:
   preflight profile add mesh --from dtn1,dtn2,dtn3 --time 5s        the paths between them (they send)
   preflight profile add nersc --like RUN                            what a stored measurement measured
   preflight profile adopt                                           a profile of each history that has none
-  preflight --profile nersc · preflight check --profile nersc --measure · preflight predict --profile nersc
+  preflight --profile nersc
+  preflight check --profile nersc --measure
+  preflight predict --profile nersc
 
 Under a profile nothing but its settings is measured, and nothing else moves its baseline. Its history begins with the
 unnamed measurements that measured the same before it was made.
@@ -44,6 +46,7 @@ _PINNED = {**TRANSFER, **CONNECTION, **OUTPUT}
 
 def parser() -> ArgumentParser:
     made = query_parser("profile", "Name and pin what is measured; list, show and remove such profiles.", _EPILOG)
+    made.usage = "%(prog)s ACTION [NAME] [OPTION ...]"
     made.add_argument("action", choices=("add", "list", "show", "remove", "adopt"))
     made.add_argument("name", nargs="?", metavar="NAME", help="the profile; of adopt: only the histories of this host")
     where = made.add_argument_group("what `add` pins").add_mutually_exclusive_group()
