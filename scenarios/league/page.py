@@ -8,6 +8,7 @@ from results.metrics import Better, metric_kind
 from results.pages.markdown_table import table
 from results.records import Claim, Verdict
 from results.summary.numbers import interval_text, scale
+from scenarios.league.causes import RULE
 from scenarios.league.paths import PATHS
 from scenarios.league.record import Point, Record, Value
 from scenarios.league.workloads import WORKLOADS
@@ -18,9 +19,9 @@ _INTRODUCTION = """\
 # The transport league
 
 What `flightpath run transport_league` measured, in virtual time. [transports.md](transports.md) says what each
-transport, pair of paths and workload is, and why some win. Bold is the best of a row and whatever cannot be told from
-it: what differs by half a per cent at most, or has an interval (95 %, in brackets) that meets the best one's. Without
-an interval, all repetitions were alike.
+transport, pair of paths and workload is. Bold is the best of a row and whatever cannot be told from it: what differs
+by half a per cent at most, or has an interval (95 %, in brackets) that meets the best one's. Without an interval, all
+repetitions were alike.
 
 Written by `make league`; do not edit."""
 
@@ -58,11 +59,15 @@ def write_page(record: Record) -> None:
 
 def _parts(record: Record) -> Iterator[Sequence[str]]:
     yield [_INTRODUCTION]
+    if any(point.why for point in record.points):
+        yield [RULE]
     for workload, title in _TITLES.items():
         points = [point for point in record.points if point.parameters["workload"] == workload]
         if points:
             metric = WORKLOADS[workload].headline
             yield [f"## {title}", "", *_table(record, points, metric, is_compared=True)]
+            if any(point.why for point in points):
+                yield ["Why:", "", *_causes(record, points)]
             for other, subtitle in _WHY[workload].items():
                 if any(other in point.metrics for point in points):
                     yield [f"{subtitle}:", "", *_table(record, points, other)]
@@ -96,6 +101,14 @@ def _table(record: Record, points: Sequence[Point], metric: str, *, is_compared:
         if row:
             rows.append([f"`{paths}`", *(_text(row.get(name), metric, factor, name in best) for name in transports)])
     return table((f"paths ({unit})", *transports), rows)
+
+
+def _causes(record: Record, points: Sequence[Point]) -> list[str]:
+    of_places = {(point.parameters["paths"], point.parameters["transport"]): point.why for point in points}
+    transports = [name for name in _transports(record) if any(name == transport for _, transport in of_places)]
+    found = [paths for paths in PATHS if any(paths == place for place, _ in of_places)]
+    rows = [[f"`{paths}`", *(of_places.get((paths, name)) or "-" for name in transports)] for paths in found]
+    return table(("paths", *transports), rows)
 
 
 def _transports(record: Record) -> list[str]:

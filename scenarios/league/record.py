@@ -17,6 +17,7 @@ from results.statistics.estimates import group, summarise, usable
 from results.store.store import Store
 from results.summary.means import metric_names
 from results.summary.verdicts import badge_text, overall
+from scenarios.league.causes import cause
 from scenarios.league.claims import league_claims
 
 RECORD = PROJECT / "docs" / "league.json"
@@ -41,12 +42,14 @@ class Point:
     Attributes:
         repetitions: number of usable cells.
         verdict: that of the worst cell.
+        why: what `causes.cause` says; empty in records from before.
     """
 
     parameters: dict[str, ParameterValue]
     repetitions: int
     verdict: Verdict
     metrics: dict[str, Value]
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def record_of(store: Store, names: Sequence[str]) -> Record:
     commit = _only_one((str(run.environment.get("commit", "")) for run in runs), "commits")
     if not commit.isalnum():
         raise UsageError("the runs were measured by a modified checkout, or by none", "commit, and measure again")
-    of_runs = [store.cells(run.run_id, series=False) for run in runs]
+    of_runs = [store.cells(run.run_id) for run in runs]
     cells = [cell for members in of_runs for cell in members]
     return Record(
         commit,
@@ -115,6 +118,7 @@ def _point(cells: Sequence[CellResult]) -> Point:
         len(usable(cells)),
         overall(cells),
         {name: Value(mean.value, mean.low, mean.high) for name, mean in means.items()},
+        cause(usable(cells) or cells),
     )
 
 

@@ -1,5 +1,7 @@
 """The transport league: paths and workloads, its record and its page."""
 
+import dataclasses
+
 import pytest
 
 from flightpath.errors import UsageError
@@ -7,6 +9,7 @@ from results.records import Cell, CellResult, Certificate, Measurement, Metric, 
 from results.store.store import Store
 from scenarios.league import __main__ as command
 from scenarios.league import page, record
+from scenarios.league.causes import RULE
 from scenarios.league.paths import PATHS
 from scenarios.league.workloads import WORKLOADS
 from scenarios.transport_league import TRANSPORTS, TransportLeague
@@ -60,6 +63,14 @@ def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
     tcp, mptcp = row_of(text, "## 100 requests of 100 kB")
     assert not tcp.startswith("**") and mptcp.startswith("**30.1"), "less is better"
     assert COMMIT in text and text.count("flightpath run transport_league --full") == 2
+
+
+def test_the_page_says_why_and_by_which_rule(store):
+    found = record.record_of(store, [stored(store, cells("bulk", "goodput", {"tcp": (5e7,), "mptcp": (9e7,)}))])
+    assert "Why:" not in page.page_of(found), "these cells have no counters"
+    points = [dataclasses.replace(point, why=f"{point.parameters['transport']} is why") for point in found.points]
+    text = page.page_of(dataclasses.replace(found, points=points))
+    assert row_of(text, "Why:") == ["tcp is why", "mptcp is why"] and RULE in text
 
 
 def test_the_committed_page_is_that_of_the_record():
