@@ -34,7 +34,7 @@ REPRODUCE_OPTIONS ?=
 LEAGUE_OPTIONS ?= --full
 CMD ?= sh -c 'uname -a; ip -br link'
 
-.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic frr virtual lab mptcp_load reproduce reproduce-record reproduce-check league test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
+.PHONY: help setup location setup-real virtual-if-possible packages environment commands native sanitized jmeter database uml-kernel lab-kernel uml-packages quic frr s3proxy virtual lab mptcp_load reproduce reproduce-record reproduce-check league test test-all test-times lint style types imports docs bench fuzz campaign vm-setup vm-packages test-vm test-vm-quick vm browser-setup test-browser clean
 
 # A target's help is the text after its ##.
 help: ## show this list
@@ -106,6 +106,9 @@ quic: environment ## install aioquic and build noq, for transport_league (Rust 1
 frr: environment ## FRRouting for routing_convergence: the distribution's package, unpacked and not installed
 	@$(PYTHON) -m services.frr
 
+s3proxy: environment ## a server of S3, for tests of preflight: copied from Maven Central
+	@$(PYTHON) -m services.s3proxy
+
 virtual: setup ## a command in virtual time: make virtual CMD="…" VIRTUAL_OPTIONS="--results DIR"
 	@$(PYTHON) -m execution.virtual $(VIRTUAL_OPTIONS) -- $(CMD)
 
@@ -126,7 +129,7 @@ test: setup frr ## the linter, unit tests, and each feature once with real packe
 sanitized:
 	@$(MAKE) --silent -C native sanitize
 
-test-all: test docs quic vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
+test-all: test docs quic s3proxy vm-setup browser-setup ## everything: all variants, every experiment, VM, browser, campaign (hours)
 	@$(PYTHON) -m pytest -m "nightly and not alone" --numprocesses $(TEST_WORKERS) --times nightly
 	@$(PYTHON) -m pytest -m "nightly and alone" --times nightly-alone $(TESTS_ALONE)
 	@$(MAKE) --no-print-directory test-vm test-browser

@@ -82,6 +82,7 @@ setup(
             "mypy>=1.18",
             "nbclient>=0.10",  # runs the notebook in examples/
             "ipykernel>=6.29",
+            "awscrt>=0.30",  # a test signs a request; users: the extra s3
             "setuptools>=70.1",  # a test builds a wheel without a network; older ones need the package wheel
         ],
         "parquet": ["pyarrow>=16"],
@@ -89,6 +90,7 @@ setup(
         "docs": ["Sphinx>=8", "myst-parser>=4", "furo>=2024.8"],  # the documentation as pages
         "cluster": ["distributed>=2026.3", "bokeh>=3.1"],  # cells on many machines; bokeh draws Dask's own page
         "quic": ["aioquic==1.7.2"],  # `make quic` installs it in a folder of its own (services/quic/aioquic.py)
+        "s3": ["awscrt>=0.30"],  # signs requests of preflight for S3 (probes/preflight/web/storage.py)
         "vm": ["virtme-ng>=1.30"],  # boots a stock kernel on this machine's own root (execution/vm)
     },
 )

@@ -14,6 +14,7 @@ from congestion import loader, provision, registry, sources
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.extensions import COMMANDS_OF_CONGESTION, contributions
+from flightpath.parsers import Parser
 
 _DESCRIPTION = """\
 TCP congestion controls: those that this machine has, and those that root can load as BPF programs.
@@ -37,11 +38,10 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath congest
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = commands.add_parser("list", help="list algorithms with their origin and the processes that use them")

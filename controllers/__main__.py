@@ -14,6 +14,7 @@ from controllers.parent_death import end_with_parent
 from flightpath.command_line import exit_code_of
 from flightpath.completion import parse
 from flightpath.overrides import override
+from flightpath.parsers import Parser
 
 if TYPE_CHECKING:
     from controllers.settings import Settings
@@ -82,7 +83,7 @@ def _load_controller(settings: "Settings | None") -> Callable[[str, int, Network
     return lambda host, port, network: serve(host, port, ControllerApp, table=steering_table(settings, network))
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """The command line; the module that describes the policies is loaded only when help is printed."""
 
     def __init__(self, prog: str) -> None:

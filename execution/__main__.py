@@ -8,6 +8,7 @@ from pathlib import Path
 
 from execution.uml import kernel
 from flightpath.command_line import run_command, sigterm_as_interrupt
+from flightpath.parsers import Parser
 from flightpath.progress import LiveLine, minutes_and_seconds
 
 _UML_KERNEL = """\
@@ -37,14 +38,13 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath machine
 
         print("note: `flightpath machines run` is `flightpath virtual` now", file=sys.stderr)
         return virtual.main(words[1:])
-    parser = argparse.ArgumentParser(prog=prog, description="Kernels on which experiments run.")
+    parser = Parser(prog=prog, description="Kernels on which experiments run.")
     commands = parser.add_subparsers(metavar="COMMAND")
     build = commands.add_parser(
         "uml-kernel",
         aliases=["lab-kernel"],  # its name in version 0.1.0
         help="build the kernel for experiments in virtual time",
         description=_UML_KERNEL,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     build.add_argument("--source", type=Path, metavar="FILE", help="use this source (linux-X.Y.Z.tar.xz) instead")
     build.add_argument("--jobs", type=int, metavar="N", help="parallel compilers (default: one per processor)")

@@ -21,6 +21,7 @@ from execution.uml.uml import UmlGuest, UserModeLinux, keeps_current_folder
 from flightpath.clock import Clock
 from flightpath.command_line import check_jobs, run_command, sigterm_as_interrupt
 from flightpath.errors import UsageError
+from flightpath.parsers import Parser
 from flightpath.units import parse_duration
 
 _DESCRIPTION = """\
@@ -50,9 +51,7 @@ _NONE = "0"
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath virtual") -> int:
     """Runs the command and returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION)
     _add_seed_options(parser.add_argument_group("seeds"))
     _add_guest_options(parser.add_argument_group("time, and the guest"))
     parser.add_argument("--discard", action="store_true", help="do not keep what it writes in the current folder")

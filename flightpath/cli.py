@@ -3,7 +3,6 @@
 Each is also a module, `python -m MODULE`.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,6 +12,7 @@ from flightpath.command_line import exit_code_of
 from flightpath.completion import complete_from_memory, is_completing, parse, take_word
 from flightpath.errors import UsageError
 from flightpath.launcher import prepare_process, require_trusted_owner
+from flightpath.parsers import Parser
 from flightpath.suggestions import did_you_mean
 
 
@@ -90,12 +90,11 @@ def _run(name: str, arguments: Sequence[str]) -> int:
 
 
 def _help(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="flightpath",
         description="Measures bulk transfers and loaded web services over one path or many, in networks that it "
         "emulates on this machine.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, command in COMMANDS.items():

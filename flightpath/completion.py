@@ -2,22 +2,16 @@
 
 import argparse
 import os
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import NoReturn
 
 from flightpath.completion_cache import remember, remembered
-from flightpath.suggestions import nearest
+from flightpath.parsers import Parser
 
 SHELLS = ("bash", "zsh")
 
 _SKIPPED = "_ARGCOMPLETE"
 """Variable that is set while a shell requests completions: the number of words that are the program itself."""
-
-_UNRECOGNIZED = "unrecognized arguments: "
-_INVALID_CHOICE = re.compile(r"invalid choice: '(?P<word>.*?)' \(choose from (?P<known>.*)\)")
 
 
 OWN_PARSERS = {
@@ -37,9 +31,7 @@ Prints what makes a shell complete the words of `flightpath`: commands, scenario
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath completion") -> int:
     """Prints the code for a shell, and returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION)
     parser.add_argument("shell", choices=SHELLS)
     options = parse(parser, arguments)
     print(import_module("argcomplete").shellcode(["flightpath"], shell=options.shell))
@@ -47,16 +39,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath complet
 
 
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses arguments, by default `sys.argv`; if a shell requests completions, prints them and ends the process.
-
-    Errors of argparse, which ends the process, name the known word that is nearest to an unknown one.
-    """
+    """Parses arguments, by default `sys.argv`; if a shell requests completions, prints them and ends the process."""
     if is_completing():
         if command := " ".join(_words()[1 : _skipped()]):
             parser = remember(command, parser)
         import_module("argcomplete").autocomplete(parser)
-    for each in _with_subparsers(parser):
-        setattr(each, "error", partial(_refuse, each, each.error))  # noqa: B010 - argparse's only hook
     return parser.parse_args(arguments)
 
 
@@ -83,25 +70,6 @@ def take_word(among: Collection[str] | None = None) -> str | None:
         return None
     os.environ[_SKIPPED] = str(skipped + 1)
     return words[skipped]
-
-
-def _with_subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:  # argparse offers no public way
-        if isinstance(action, argparse._SubParsersAction):
-            for each in {id(it): it for it in action.choices.values()}.values():
-                yield from _with_subparsers(each)
-
-
-def _refuse(parser: argparse.ArgumentParser, refuse: Callable[[str], NoReturn], message: str) -> NoReturn:
-    """Adds the nearest known words to an error of argparse."""
-    unknown, known = message.removeprefix(_UNRECOGNIZED).split(), []
-    if message.startswith(_UNRECOGNIZED):
-        known = [text for each in _with_subparsers(parser) for it in each._actions for text in it.option_strings]
-    elif choice := _INVALID_CHOICE.search(message):
-        unknown, known = [choice["word"]], re.split("[', ]+", choice["known"])
-    near = [near for word in unknown if (near := nearest(word.partition("=")[0], known))]
-    refuse(f"{message}\n  did you mean {', '.join(near)}?" if near else message)
 
 
 def _words() -> list[str]:

@@ -1,6 +1,7 @@
 """Terminal output: escapes for untrusted text, and tables that are never cut off."""
 
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -20,6 +21,21 @@ def visible(text: object, keep: str = "") -> str:
 def plain(text: object, style: str = "", keep: str = "") -> Text:
     """Returns `visible` text for rich, in which brackets are not markup."""
     return Text(visible(text, keep), style=style)
+
+
+def print_line(console: Console, text: Text) -> None:
+    """Prints a line, which a terminal's width wraps between words; in files and pipes it stays one."""
+    console.print(text, soft_wrap=not console.is_terminal)
+
+
+def print_entries(console: Console, entries: Mapping[str, str]) -> None:
+    """Prints a line for each name with its explanation, which wraps behind a hanging indent at a terminal."""
+    column = max(map(len, entries), default=0) + 2
+    for name, explanation in entries.items():
+        line = f"{name:<{column}}{visible(explanation)}"
+        if console.is_terminal:
+            line = textwrap.fill(line, console.width, subsequent_indent=" " * column, break_on_hyphens=False)
+        console.print(Text(line), soft_wrap=True)
 
 
 def print_table(console: Console, table: Table) -> None:

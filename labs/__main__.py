@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flightpath.command_line import run_command
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 from labs.commands import student, teacher
 
 _EPILOG = """\
@@ -25,11 +26,10 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath lab") -
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Teaching labs that check what a student's network really does.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     student.add_commands(commands)

@@ -12,7 +12,9 @@ from rich.markdown import Markdown
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 from flightpath.project import IS_CHECKOUT
+from flightpath.terminal import print_entries
 
 _EPILOG = """\
 examples:
@@ -29,12 +31,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath museum"
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Public reports of this field as experiment files: what was reported, what is measured here, why, "
         "and what would change it.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("list", help="list the entries").set_defaults(run_command=_list)
@@ -54,9 +55,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 def _list(options: argparse.Namespace) -> None:
     from museum import catalogue
 
-    for name in catalogue.names():
-        found, report = catalogue.entry(name)
-        print(f"{name:26} {found.question} ({report.source})")
+    entries = {name: catalogue.entry(name) for name in catalogue.names()}
+    questions = {name: f"{found.question} ({report.source})" for name, (found, report) in entries.items()}
+    print_entries(Console(), questions)
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -18,8 +18,10 @@ def given_up(host: Host, error: str, after_s: float) -> str | None:
     """
     if _TIMED_OUT not in error.lower():
         return None
-    setting, what = ("tcp_retries2", "retransmissions")
-    if _CONNECTING in error.lower():
-        setting, what = ("tcp_syn_retries", "retransmissions of its SYN")
-    times = run_in(host, ["cat", f"/proc/sys/net/ipv4/{setting}"]).strip()
-    return f"no answer within {after_s:.0f} s: TCP gave up after {times} {what} (net.ipv4.{setting})"
+    is_connecting = _CONNECTING in error.lower()
+    setting = "tcp_syn_retries" if is_connecting else "tcp_retries2"
+    value = run_in(host, ["cat", f"/proc/sys/net/ipv4/{setting}"]).strip()
+    # Neither value is the number of retransmissions: since Linux 6.5 there are `tcp_syn_linear_timeouts` more SYNs, and
+    # the other one stands for the time that so many would take with the shortest timeout.
+    what = f"within {after_s:.0f} s: TCP gave up connecting" if is_connecting else "any more: TCP gave up the connection"
+    return f"no answer {what} (net.ipv4.{setting} is {value})"

@@ -5,9 +5,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from flightpath.command_line import exit_code_of
 from flightpath.completion import is_completing, parse, take_word
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
+from flightpath.terminal import print_entries
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath run") -> int:
@@ -33,7 +37,7 @@ def _run(words: Sequence[str], prog: str) -> None:
 def _list(words: Sequence[str], prog: str) -> None:
     from experiments import catalogue
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         usage="%(prog)s [NAME | FILE.toml | FILE.py] [OPTION ...]",
         description="Measures a scenario, which is an experiment: one of ours by its name, or a file of your own "
@@ -42,8 +46,7 @@ def _list(words: Sequence[str], prog: str) -> None:
     )
     parser.add_argument("name", nargs="?", choices=catalogue.names(), help=argparse.SUPPRESS)
     parse(parser, words)
-    for name in catalogue.names():
-        print(f"{name:20} {catalogue.get(name).summary}")
+    print_entries(Console(), {name: catalogue.get(name).summary for name in catalogue.names()})
     print(f"\n{prog} NAME --help explains one; --dry-run prints what it would measure.", file=sys.stderr)
 
 

@@ -25,6 +25,7 @@ from scenarios.multipath.multipath import (
     TUNNELS,
     Configuration,
     MultipathScenario,
+    mptcp_size_setting,
     service_time_setting,
     transfer_settings,
     udp_setting,
@@ -46,6 +47,9 @@ LATER = ("bbr", "elastic")
 
 EXTREMES = ("cubic", "vegas")
 """The algorithms that the paper draws over time."""
+
+ONE_SIZE = (BASELINE, "baseline6", *TUNNELS, PLAIN)
+"""The configurations that download files of the same size, whose times can be compared; see `--mptcp-size`."""
 
 _BY_ALGORITHM = {"groups": "congestion_control", "x_label": "congestion control"}
 
@@ -80,8 +84,10 @@ def _extremes_over_time(**chart: Any) -> Draw:
     return only("congestion_control", EXTREMES, partial(over_time, panels="congestion_control", **chart))
 
 
+_BARS = transfer_bars(("fig2", "fig2", "fig3_4", "fig7"), "Mbit/s", by="configuration", **_BY_ALGORITHM)
 _OF_ALL_PATHS = {
-    **transfer_bars(("fig2", "fig2", "fig3_4", "fig7"), "Mbit/s", by="configuration", **_BY_ALGORITHM),
+    **_BARS,
+    "fig3_4_download": only("configuration", ONE_SIZE, _BARS["fig3_4_download"]),
     "fig3_4_course": _extremes_over_time(
         series="ftp_carried", title="Downloads by FTP: what the paths carry", y_label="Mbit/s", scale=1e-6
     ),
@@ -134,6 +140,7 @@ class CongestionQuadpath(MultipathScenario):
     options = (
         link_setting(LINK, "each path"),
         *transfer_settings((3, 10), (40, 1000)),
+        mptcp_size_setting(),
         udp_setting((1, 10)),
         service_time_setting(),
     )

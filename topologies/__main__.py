@@ -9,6 +9,7 @@ from rich.console import Console
 
 import congestion
 from flightpath.command_line import run_command
+from flightpath.parsers import Parser
 from topologies.doctor.examination import examine_machine
 from topologies.doctor.report import as_json, print_table
 from topologies.mininet import catalogue
@@ -54,12 +55,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath") -> in
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     networks = "\n".join(f"  {name:15}  {catalogue.summary(name)}" for name in catalogue.names())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Examines and cleans the machine that networks are emulated on.",
         epilog=f"networks, for `flightpath mn --topo NAME`:\n{networks}\n\n"
         "`flightpath COMMAND --help` explains a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     doctor = commands.add_parser(
@@ -67,7 +67,6 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         help="show what this machine can do, what is missing, and how to get it",
         description=_DOCTOR,
         epilog=_DOCTOR_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     doctor.set_defaults(run_command=_doctor)
@@ -75,7 +74,6 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "clean",
         help="remove leftovers of killed runs",
         description=_CLEAN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     clean.set_defaults(run_command=_clean)
     return parser

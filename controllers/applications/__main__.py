@@ -9,13 +9,14 @@ from pathlib import Path
 from controllers.applications.ryu_names import understand_ryu
 from controllers.parent_death import end_with_parent
 from flightpath.command_line import exit_code_of
+from flightpath.parsers import Parser
 
 LEARNING_SWITCH = "controllers.applications.learning_switch"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs applications until a signal comes or the parent ends; an application's own error shows its traceback."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m controllers.applications",
         description="Runs applications for os-ken or Ryu, as `osken-manager` does. Ends with its parent process.",
     )

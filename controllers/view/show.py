@@ -11,6 +11,7 @@ from rich.table import Table
 
 from controllers.view.client import View, ends_of, find_view
 from flightpath.completion import parse
+from flightpath.parsers import Parser
 from flightpath.terminal import plain, print_table
 
 AUTO = "auto"
@@ -69,7 +70,7 @@ def _notes(connections: Mapping[str, Any], topology: Mapping[str, Any]) -> Itera
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Shows the connections that a running controller steers, with their subflows and paths.",
     )

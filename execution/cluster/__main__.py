@@ -14,6 +14,7 @@ from execution.cluster.key import DEFAULT_KEY, make_key, require_dask, scheduler
 from flightpath.command_line import check_jobs, run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 
 if TYPE_CHECKING:
     from tornado.httputil import HTTPServerRequest
@@ -43,11 +44,10 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath cluster
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Measures cells on many machines, by Dask distributed. All parts need one key, and talk over TLS.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     key = commands.add_parser("key", help="make a key", description="Makes the key of a new cluster.")

@@ -19,6 +19,7 @@ from flightpath.clock import Clock
 from flightpath.command_line import run_command, sigterm_as_interrupt
 from flightpath.errors import UsageError
 from flightpath.identity import identity
+from flightpath.parsers import Parser
 from flightpath.suggestions import did_you_mean
 from results.records import Cell, CellResult, RunRecord
 from results.store.location import add_store_options, store_location
@@ -57,9 +58,7 @@ clock), 3 the machine lacks something, 130 interrupted
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath replay") -> int:
     """Replays a cell and returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("run", metavar="RUN", help="its id, a beginning of one, or `latest`")
     parser.add_argument(
         "cell", nargs="?", metavar="CELL", help="its number in the order of measurement, or its parameters (default 1)"

@@ -17,7 +17,7 @@ from execution.uml.clock_controller import SOCKET, AtOnce, ClockController, Pace
 from execution.uml.inspection import STANDSTILL_S, KernelMemory, StandstillWatch
 from execution.uml.kernel import UmlKernel
 from flightpath.clock import Clock
-from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.overrides import override
 from flightpath.project import IS_CHECKOUT, PROJECT
 from native import preloading
@@ -30,7 +30,8 @@ _LEAST_MIB = 128
 _MORE_ROOM = (
     "enlarge it (docker run --shm-size=8g; mount -o remount,size=8g /dev/shm), or set TMPDIR to a larger folder"
 )
-_FOLDERS_OF_GUEST = [Path(name) for name in ("/", "/dev", "/dev/shm", "/mnt", "/proc", "/run", "/sys")]
+_OWN_OF_GUEST = [Path(name) for name in ("/dev", "/proc", "/run", "/sys")]
+_FOLDERS_OF_GUEST = [Path("/"), Path("/dev/shm"), Path("/mnt"), *_OWN_OF_GUEST]
 """Folders that a guest has of its own, or that contain one of these."""
 _SEEDED_START_NS = 1_767_225_600 * 10**9  # 2026-01-01 00:00 UTC
 
@@ -170,7 +171,12 @@ class UmlGuest(Guest):
         return [str(machine.kernel.image), *arguments], environment
 
     def _share_writable_folders(self) -> None:
-        folders = {Path.cwd(): Path.cwd()} if self._machine.keeps_folder else {}
+        current = Path.cwd()
+        if not self._machine.keeps_folder and (own := [path for path in current.parents if path in _OWN_OF_GUEST]):
+            raise UsageError(
+                f"{current} does not exist in the {self.kind}, which has {own[0]} of its own", "work in another folder"
+            )
+        folders = {current: current} if self._machine.keeps_folder else {}
         if folder := self._machine.writable:
             folders[self._machine.writable_at or folder.resolve()] = folder.resolve()
         for number, path in enumerate(folders.values()):

@@ -20,7 +20,7 @@ from experiments.fidelity.findings import Fault, Finding, direction_name, summar
 from results.records import Verdict
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import EmulatedLink
-from topologies.links.events import LinkEvent, ends_of, find
+from topologies.links.events import LinkEvent, LinkNames, ends_of
 from topologies.links.spec import drop_causes
 
 LATE_P99_DEGRADED_US = 1_000.0
@@ -59,9 +59,9 @@ def expected_drops(links: Mapping[str, EmulatedLink], events: Iterable[LinkEvent
         name: {way: {"queue", *drop_causes(vars(getattr(link, way)))} for way in DIRECTIONS}
         for name, link in links.items()
     }
-    names, ends = list(links), [ends_of(link) for link in links.values()]
+    names, by_name = list(links), LinkNames([ends_of(link) for link in links.values()])
     for event in events:
-        number, directions = find(event.link, ends)
+        number, directions = by_name.find(event.link)
         for way in directions:
             causes[names[number]][way] |= _causes_of_event(event)
     return causes

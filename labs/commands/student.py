@@ -8,6 +8,7 @@ from typing import TypeAlias
 from rich.console import Console
 
 from flightpath.errors import UntrustworthyResult
+from flightpath.parsers import Parser
 from labs.framework import catalogue, page, work
 from labs.framework.check_files import draw, watched_check
 from labs.framework.checking import require_answers
@@ -16,7 +17,7 @@ from results.store.lab_checks import LabCheck, keep_check
 from results.store.location import STORE_FORM, StoreLocation, server_url
 from results.store.store import Store
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 """The parsers of the commands of `flightpath lab`."""
 
 

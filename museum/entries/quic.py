@@ -23,7 +23,7 @@ run_in_own_python()
 
 from services.quic.implementation import Implementation, Request, ServerSettings, source  # noqa: E402
 from services.quic.implementations import IMPLEMENTATIONS  # noqa: E402
-from services.quic.server import write_certificate  # noqa: E402
+from services.running.certificates import write_certificate  # noqa: E402
 
 _PORT = 4433
 _RAN_AS_PROGRAM = "--as-program"
@@ -42,7 +42,7 @@ def main(words: list[str]) -> None:
 
 def _serve(name: str, congestion: str, paths: str, idle: str = "") -> None:
     settings = _settings(congestion, int(paths))
-    write_certificate(settings)
+    write_certificate(settings.certificate, settings.key, "localhost")
     subprocess.run(_command(IMPLEMENTATIONS[name].server_command(settings), name, idle), check=True)
 
 

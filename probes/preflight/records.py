@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from flightpath.errors import FlightpathError
 from probes.preflight.spec import TransferSpec, read_json
-from probes.preflight.target import Target
+from probes.preflight.target import FarEnd
 
 FORMAT = 1
 """Version of the JSON text; incremented when readers of the old one would misread the new one."""
@@ -49,6 +49,7 @@ class Phases:
 
     Attributes:
         connect_s: TCP's handshake with the address that answered.
+        key_exchange_s: SSH's key exchange, or TLS's handshake.
         session_s: opening the SFTP session and the file.
         first_byte_s: time from the first request to the first byte (download) or the first confirmation (upload).
     """
@@ -129,7 +130,7 @@ class SocketFacts:
         send_buffer_bytes, receive_buffer_bytes: sizes that the kernel granted (Linux reports twice the requested size).
         path_mtu: path MTU that the kernel knows for this connection, in bytes; None if it does not.
         cipher: cipher of the data's direction.
-        server, host_key: the far end's SSH software, and the SHA-256 fingerprint of its key.
+        server, host_key: the far end's software, and the SHA-256 fingerprint of its key or certificate.
     """
 
     local: tuple[str, int]
@@ -270,7 +271,7 @@ class PreflightResult:
     # pydantic's name; not a field
     __pydantic_config__ = {"extra": "forbid", "strict": True, "allow_inf_nan": False}  # noqa: RUF012
 
-    target: Target
+    target: FarEnd
     spec: TransferSpec
     iterations: tuple[IterationResult, ...]
     started_at: str

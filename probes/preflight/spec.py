@@ -16,6 +16,7 @@ MAX_STREAMS = 64
 DEFAULT_TIME_LIMIT_S = 10.0
 DEFAULT_CIPHER = "aes128-gcm@openssh.com"
 NULL_SINK = "/dev/null"
+_AS_BEFORE = (("client", "built-in"), ("endpoint", None))
 _SIZES = (1, 2**62)
 _BUFFERS = (1, 2**30)
 _SEGMENTS = (88, 65_495)  # the kernel's TCP_MIN_MSS, and what fits into an IPv4 packet
@@ -85,7 +86,8 @@ class TransferSpec:
 
     An iteration ends when `size_bytes` have been moved, or at the time or byte limit, whichever comes first. Without
     size and limit, all of `remote_file` is moved; without a file too, the transfer takes `DEFAULT_TIME_LIMIT_S`
-    seconds. Uploads go into a temporary folder, and a download without `remote_file` comes from one.
+    seconds. Uploads go into a temporary folder, and a download without `remote_file` comes from one. A web server has
+    no such folders: there uploads are temporary files, and downloads need a `remote_file`.
     """
 
     # pydantic's name; not a field
@@ -119,6 +121,7 @@ class TransferSpec:
     connect_limit_s: float = 15.0
     route: bool = True
     iperf3_port: int | None = None
+    endpoint: str | None = None
 
     def __post_init__(self) -> None:
         for name, option in _OPTIONS.items():
@@ -130,7 +133,7 @@ class TransferSpec:
         if self.direction is Direction.UPLOAD and self.remote_file is not None:
             raise UsageError(
                 "an upload goes into a temporary folder of its own, never into a file that is there",
-                "leave the remote file out; --remote-folder says where the folder is made",
+                "leave the remote file out; --remote-folder says where the folder is made (a URL ends with / then)",
             )
         if self.direction is Direction.UPLOAD and self.sink != NULL_SINK:
             raise UsageError("--to: is for downloads", "an upload writes at the far end only")
@@ -150,8 +153,8 @@ class TransferSpec:
         return self.time_limit_s
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the fields as JSON values; the usual client is left out, as before there was another."""
-        return {name: value for name, value in asdict(self).items() if (name, value) != ("client", Client.BUILT_IN)}
+        """Returns the fields as JSON values; newer ones are left out if they are as before there were others."""
+        return {name: value for name, value in asdict(self).items() if (name, value) not in _AS_BEFORE}
 
     @classmethod
     def parse(cls, texts: Mapping[str, Any]) -> Self:
@@ -212,6 +215,7 @@ CONNECTION: Options = {
         "--request SIZE", "size of each SFTP read or write (the far end's limit)", parse_bytes, (512, 2**24)
     ),
     "cipher": Option("--cipher NAME", f"SSH's name of the cipher ({DEFAULT_CIPHER})"),
+    "endpoint": Option("--endpoint URL", "where the storage of s3://BUCKET is (AWS_ENDPOINT_URL, or Amazon's)"),
 }
 FAR_END: Options = {
     "connect_limit_s": Option(
@@ -289,5 +293,6 @@ def read_json(kind: type[_Record], text: str | bytes) -> _Record:
         return TypeAdapter(kind).validate_json(text)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, problem["loc"])) or kind.__name__
+        fields = [str(each) for each in problem["loc"] if not str(each)[:1].isupper()]  # others name members of a union
+        where = ".".join(fields) or kind.__name__
         raise ValueError(f"{where}: {problem['msg']}") from error

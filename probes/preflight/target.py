@@ -1,4 +1,4 @@
-"""The far end of a measurement, resolved from the user's words and OpenSSH's configuration."""
+"""The far end of a measurement: a machine with SSH, resolved by OpenSSH's configuration, or a server with a URL."""
 
 import os
 import re
@@ -49,6 +49,47 @@ class Target:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.user}@{host}" + (f":{self.port}" if self.port != 22 else "")
+
+
+@dataclass(frozen=True)
+class WebTarget:
+    """A web server, or a bucket of storage that speaks S3; `url` makes it of a URL.
+
+    Attributes:
+        name: URL without a path: `https://portal.example`, `s3://bucket`.
+        host, port: server to connect to.
+        tls: whether connections are encrypted.
+        root: path of the server below which all files are: `/bucket`, or "".
+        region: region of the storage; "" for a web server.
+    """
+
+    name: str
+    host: str
+    port: int
+    tls: bool = True
+    root: str = ""
+    region: str = ""
+
+    @property
+    def is_storage(self) -> bool:
+        return self.name.startswith("s3://")
+
+    @property
+    def authority(self) -> str:
+        """Host and port as HTTP names them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if not self.is_storage:
+            return self.name
+        return f"{self.name} at {'https' if self.tls else 'http'}://{self.authority}"
+
+
+FarEnd = Target | WebTarget
 
 
 @dataclass(frozen=True)

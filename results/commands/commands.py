@@ -10,6 +10,7 @@ from rich.console import Console
 
 from flightpath.command_line import ListOption
 from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.parsers import Parser
 from flightpath.suggestions import did_you_mean
 from results.commands.scenarios import answer_of, drawn_if_possible, known_scenario, question_of
 from results.comparison.compare import compare_runs, compare_with_history
@@ -46,7 +47,7 @@ _EXPORTS = {
 }
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", location: ArgumentParser) -> None:
+def add_commands(commands: "argparse._SubParsersAction[Parser]", location: Parser) -> None:
     """Adds all commands, in the order of the help.
 
     Each prints results on stdout, and everything else on stderr.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from flightpath.completion import parse
 from flightpath.errors import UsageError
+from flightpath.parsers import Parser
 from flightpath.units import parse_duration
 from results.pages import film
 from results.pages.watch_page import WatchedCell, render_watch
@@ -136,11 +137,10 @@ def _page_name(label: str) -> str:
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", nargs="?", default=LATEST, metavar="RUN", help="the run (default: the newest)")
     parser.add_argument("cell", nargs="?", default="", metavar="CELL", help="the cell's number, or KEY=VALUE,KEY=VALUE")

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flightpath.terminal import plain, print_table, tables_that_fit
+from flightpath.terminal import plain, print_entries, print_line, print_table, tables_that_fit
 from results.comparison.compare import Change, Compared
 from results.comparison.differences import Difference
 from results.records import CellResult, Claim, ClaimVerdict, RunRecord, Verdict
@@ -48,8 +48,8 @@ def print_summary(console: Console, cells: Sequence[CellResult], metrics: Sequen
     shown = means_table(cells, metrics)
     for table in tables_that_fit(console, list(shown.columns), lambda names: _means_part(console, shown, names)):
         print_table(console, table)
-    _print_line(console, "mean ± half of the 95 % interval (cells; unusable ones left out)", "italic")
-    _print_line(console, badge_text(cells), _COLOURS[overall(cells)])
+    print_line(console, sanitised("mean ± half of the 95 % interval (cells; unusable ones left out)", "italic"))
+    print_line(console, sanitised(badge_text(cells), _COLOURS[overall(cells)]))
 
 
 def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Table:
@@ -84,7 +84,7 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
         return
     causes = {claim.why for claim in claims}
     if len(causes) == 1 and all(claim.verdict is ClaimVerdict.NOT_TESTED for claim in claims):
-        _print_line(console, f"None of the {len(claims)} claims is tested: {causes.pop()}")
+        print_line(console, sanitised(f"None of the {len(claims)} claims is tested: {causes.pop()}"))
         return
     shown = claims_table(claims)
     table = _table(("claim", "claimed", "measured", "verdict"), title="Claims", show_lines=True)
@@ -96,9 +96,9 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
         table.add_row(*map(sanitised, (sentence, claim.paper, claim.measured or "-")), verdict)
         before = claim.claim
     print_table(console, table)
-    _print_line(console, f"claims: {shown.counts}", "italic")
+    print_line(console, sanitised(f"claims: {shown.counts}", "italic"))
     for remark in shown.remarks:
-        _print_line(console, remark)
+        print_line(console, sanitised(remark))
 
 
 def _after(before: str, sentence: str) -> str:
@@ -122,16 +122,18 @@ def print_certificates(console: Console, cells: Sequence[CellResult], *, links: 
     print_table(console, table)
     for cell, facts, problems in checked:
         for reason in cell.certificate.reasons:
-            _print_line(console, f"{cell.cell.label}: {reason}")
+            print_line(console, sanitised(f"{cell.cell.label}: {reason}"))
         for problem in problems:
-            _print_line(console, f"{cell.cell.label}: cannot be shown: {problem}")
+            print_line(console, sanitised(f"{cell.cell.label}: cannot be shown: {problem}"))
         if links:
             _print_links(console, cell, facts)
 
 
 def print_run(console: Console, record: RunRecord) -> None:
-    for name, value in run_facts(record).items():
-        _print_line(console, f"{name:<12} {value}")
+    facts = run_facts(record)
+    command = facts.pop("command")
+    print_entries(console, facts)
+    console.print(sanitised(f"command      {command}"), soft_wrap=True)  # can be copied as one line
 
 
 def print_runs(console: Console, runs: Sequence[tuple[RunRecord, Mapping[Verdict, int]]]) -> None:
@@ -158,11 +160,11 @@ def print_compared(console: Console, compared: Compared) -> None:
     if compared.comparisons:
         print_table(console, table)
     for sentence in [*compared.sentences, *compared.notes]:
-        _print_line(console, sentence)
+        print_line(console, sanitised(sentence))
     for side, points in ((compared.before, compared.only_before), (compared.after, compared.only_after)):
         if points:
-            _print_line(console, f"only in {side}: {'; '.join(points)}")
-    _print_line(console, compared.sentence, "bold")
+            print_line(console, sanitised(f"only in {side}: {'; '.join(points)}"))
+    print_line(console, sanitised(compared.sentence, "bold"))
 
 
 def print_differences(console: Console, runs: Sequence[str], differences: Sequence[Difference]) -> None:
@@ -179,9 +181,9 @@ def _print_links(console: Console, cell: CellResult, facts: Facts) -> None:
     rows = link_rows(facts)
     if not rows:
         return
-    _print_line(console, f"\n{cell.cell.label}", "bold")
-    _print_line(console, f"idle  {sparkline(facts.idle_cpu_percent)}")
-    _print_line(console, f"steal {sparkline(facts.steal_percent)}")
+    print_line(console, sanitised(f"\n{cell.cell.label}", "bold"))
+    print_line(console, sanitised(f"idle  {sparkline(facts.idle_cpu_percent)}"))
+    print_line(console, sanitised(f"steal {sparkline(facts.steal_percent)}"))
     table = _table(
         ("link", "requested", "rate", "round trip", "packets", "dropped", "lateness", "", "GSO packets", "CPU"),
         caption=f"lateness: p50 / p99 / max, shares {', '.join(LATENESS_BINS)}",
@@ -192,7 +194,7 @@ def _print_links(console: Console, cell: CellResult, facts: Facts) -> None:
     print_table(console, table)
     for row in rows:
         if row.notes:
-            _print_line(console, f"{row.name}: {row.notes}")
+            print_line(console, sanitised(f"{row.name}: {row.notes}"))
 
 
 def _table(headings: Iterable[str], *, title: str = "", caption: str = "", show_lines: bool = False) -> Table:
@@ -211,7 +213,3 @@ def _table(headings: Iterable[str], *, title: str = "", caption: str = "", show_
 
 def _coloured(verdict: Verdict | ClaimVerdict | Change) -> Text:
     return sanitised(verdict, style=_COLOURS.get(verdict, ""))
-
-
-def _print_line(console: Console, text: str, style: str = "") -> None:
-    console.print(sanitised(text), style=style, soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 from scenarios.command.new import write_new
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ _FORMS = "containerlab's or netlab's YAML, MiniEdit's .mn, a .py with Mininet's 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath import") -> int:
     """Runs the command and returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog=prog, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION)
     parser.add_argument("file", type=Path, metavar="FILE", help=_FORMS)
     parser.add_argument("--topo", metavar="NAME[,ARGS]", help="which topology of a Python file, as for mn")
     parser.add_argument("--output", type=Path, metavar="FILE.toml", help="write there instead of printing")

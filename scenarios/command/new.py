@@ -9,6 +9,7 @@ from pathlib import Path
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 from topologies.links.table_models import table_of
 from topologies.links.texts import whole
 
@@ -43,13 +44,12 @@ docs/links.md has the models' numbers.
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath new") -> int:
     """Runs the command and returns its exit code."""
-    parser = argparse.ArgumentParser(prog=prog, description="Writes a file to start from.")
+    parser = Parser(prog=prog, description="Writes a file to start from.")
     kinds = parser.add_subparsers(metavar="KIND")
     experiment = kinds.add_parser(
         "experiment",
         help="an experiment file",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     experiment.add_argument("file", nargs="?", type=Path, default=Path("experiment.toml"), metavar="FILE.toml")
     experiment.add_argument("--schema", action="store_true", help="print the JSON Schema of experiment files instead")
@@ -59,7 +59,6 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath new") -
         "table",
         help="a link that changes over time",
         description=_TABLE_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     table.add_argument("model", choices=("leo", "lte"), metavar="MODEL", help="leo or lte")
     table.add_argument("file", type=Path, metavar="FILE.csv")

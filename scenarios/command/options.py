@@ -14,6 +14,7 @@ from experiments.scenario import Scenario
 from flightpath.clock import Clock, clock_here
 from flightpath.command_line import ListOption
 from flightpath.errors import UsageError
+from flightpath.parsers import Parser
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER
 from topologies.links.emulators import EMULATORS
@@ -61,10 +62,10 @@ class CommandRequest:
 
 def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentParser:
     """Makes the parser of a scenario's options; `prog` is what the user typed to get here."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog or f"flightpath run {scenario.name}",
+        usage="%(prog)s [OPTION ...]",
         description=inspect.getdoc(scenario),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not trustworthy, "
         "130 interrupted",
     )

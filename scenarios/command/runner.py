@@ -210,7 +210,7 @@ def _print_result(
         if path.suffix == ".png":
             shown = path.relative_to(here) if path.is_relative_to(here) else path
             console.print(f"figure: {shown}", markup=False, soft_wrap=True)
-    console.print(f"run: {run_id} (flightpath results show {run_id})", soft_wrap=True)
+    console.print(f"run: {run_id}\nresults: flightpath results show {run_id}", soft_wrap=True)
     if any("recording" in cell.certificate.found for cell in cells):
         console.print(f"packets: flightpath watch {run_id}", soft_wrap=True)
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
+from flightpath.parsers import Parser
 from flightpath.project import IS_CHECKOUT
 from results.store.store import DEFAULT_FOLDER, Store
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python3 -m scenarios.league",
         description="Writes docs/league.json and docs/league.md from runs of transport_league, to commit.",
         epilog="example:\n  flightpath run transport_league --full && python3 -m scenarios.league latest",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run of transport_league, each with cells of its own")
     parser.add_argument(

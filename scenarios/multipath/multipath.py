@@ -45,6 +45,7 @@ _UDP_HEADER_BYTES = 8
 _UDP_LOAD = 0.9
 """Fraction of the paths' capacity at which UDP is sent: it does not slow down by itself."""
 
+_MPTCP_SIZE = "mptcp_size_mb"
 _SERVICE_TIME = "service_time_us"
 _MAX_SERVICE_TIME_US = 10_000
 """Limit of `native/tunnel`."""
@@ -57,6 +58,12 @@ def transfer_settings(seconds: tuple[int, int], size_mb: tuple[int, int] | None 
         what = "size of the downloaded file in MB; 0: no download"
         settings.append(Setting("--size", what, *size_mb, "size_mb", metavar="MB", read=at_least("--size", 0)))
     return settings
+
+
+def mptcp_size_setting() -> Setting:
+    """Returns the option `--mptcp-size`, for short downloads elsewhere: MPTCP's subflows start one after the other."""
+    what = "size of the file that MPTCP downloads in MB; 0: as --size"
+    return Setting("--mptcp-size", what, 0, name=_MPTCP_SIZE, metavar="MB", read=at_least("--mptcp-size", 0))
 
 
 def udp_setting(seconds: tuple[int, int]) -> Setting:
@@ -116,7 +123,8 @@ class MultipathScenario(Scenario):
     """h1 and h2 with a link per path, and one connection over them: iperf3 from h1, then a download by FTP to it.
 
     Plans have the settings `seconds` (of iperf3), `size_mb` (of the file; 0 for no download) and `udp_s` (of UDP, where
-    a cell has a tunnel; 0 for none), and may have `service_time_us` (of a packet in the tunnel).
+    a cell has a tunnel; 0 for none), and may have `mptcp_size_mb` (of the file, over MPTCP) and `service_time_us` (of a
+    packet in the tunnel).
     """
 
     headlines: tuple[str, ...] = (
@@ -173,8 +181,9 @@ class MultipathScenario(Scenario):
     @override
     def settings(self, request: PlanRequest) -> dict[str, Any]:
         settings = {"size_mb": 0, "udp_s": 0, **super().settings(request)}
-        if not settings.get(_SERVICE_TIME):  # as in plans that were stored before there was a model
-            settings.pop(_SERVICE_TIME, None)
+        for later in (_SERVICE_TIME, _MPTCP_SIZE):  # which plans lack that were stored before
+            if not settings.get(later):
+                settings.pop(later, None)
         return settings
 
     @override
@@ -197,14 +206,20 @@ class MultipathScenario(Scenario):
             congestion_control=self.congestion_control(cell, plan),
         )
 
+    def _file_bytes(self, cell: Cell, plan: Plan) -> int:
+        """Returns the size of the file that a cell downloads."""
+        size_mb: int = plan.settings["size_mb"]
+        if size_mb and self.configuration(cell).kind == "mptcp":
+            size_mb = plan.settings.get(_MPTCP_SIZE, size_mb)
+        return size_mb * MB
+
     @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
         rates = [link.bandwidth_bps or 0 for link in self.links(cell, plan)]
         download_bps = rates[0] if self.configuration(cell).kind == "baseline" else sum(rates) / 2
         udp_s = plan.settings["udp_s"] if self.configuration(cell).kind == "tun" else 0
-        return (
-            self.warm_up_s(cell) + plan.settings["seconds"] + udp_s + plan.settings["size_mb"] * MB * 8 / download_bps
-        )
+        download_s = self._file_bytes(cell, plan) * 8 / download_bps
+        return self.warm_up_s(cell) + plan.settings["seconds"] + udp_s + download_s
 
     @override
     def demand(self, cell: Cell, plan: Plan) -> float:
@@ -228,9 +243,9 @@ class MultipathScenario(Scenario):
             run.progress(0.4, "iperf3")
             measured = transfers.iperf3(settings["seconds"], self.warm_up_s(run.cell))
             iperf3_s = time.monotonic() - begun_s
-            if settings["size_mb"]:
+            if size_bytes := self._file_bytes(run.cell, run.plan):
                 run.progress(0.6, "ftp")
-                measured = measured.merged(transfers.ftp(settings["size_mb"] * MB))
+                measured = measured.merged(transfers.ftp(size_bytes))
             compared_s = time.monotonic() - begun_s
             if tunnel is not None and settings["udp_s"]:
                 run.progress(0.8, "udp")

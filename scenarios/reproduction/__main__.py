@@ -9,6 +9,7 @@ from pathlib import Path
 from flightpath.clock import Clock
 from flightpath.command_line import check_jobs, run_command, sigterm_as_interrupt
 from flightpath.errors import MeasurementFailed, UsageError
+from flightpath.parsers import Parser
 from flightpath.project import PROJECT
 from flightpath.units import format_span
 from results.store.store import Store
@@ -46,10 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python3 -m scenarios.reproduction",
         description="Measures every claim of the four papers, and writes one page about it.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,
     )
     names = ", ".join(part.name for part in PARTS)

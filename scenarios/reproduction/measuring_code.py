@@ -35,7 +35,11 @@ on, or find the kernel's source (a certificate names its version)."""
 _OF_FILES = "experiments.files"
 """Reader of experiment files, which is reached from everywhere but only measures these."""
 
-_USERS = {"native/tunnel/": "topologies.testbed.tunnel", "services/quic/": "services.quic.implementation"}
+_USERS = {
+    "native/tunnel/": "topologies.testbed.tunnel",
+    "services/quic/": "services.quic.implementation",
+    "services/s3proxy/": "services.s3proxy.server",
+}
 """Folders of files, besides Python's, on which only experiments that import a module depend, and that module."""
 
 _FOLDERS_WITHOUT = "native/recorder/", "scenarios/reproduction/", "experiments/files/template.toml"

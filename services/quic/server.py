@@ -1,21 +1,14 @@
 """A QUIC server in a host: a source and a sink of bytes."""
 
-import datetime
 from pathlib import Path
 from typing import Any
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
 
 from flightpath.errors import UsageError
 from flightpath.hosts import Host, run_in
 from flightpath.overrides import override
 from services.quic.implementation import Implementation, ServerSettings
+from services.running.certificates import write_certificate
 from services.running.daemon import DaemonService
-
-_FROM, _UNTIL = datetime.datetime(2020, 1, 1), datetime.datetime(2100, 1, 1)
 
 
 class QuicServer(DaemonService):
@@ -55,7 +48,7 @@ class QuicServer(DaemonService):
     @override
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_certificate(self.settings)
+        write_certificate(self.settings.certificate, self.settings.key, "localhost")
 
     @override
     def _argv(self) -> list[str]:
@@ -64,23 +57,3 @@ class QuicServer(DaemonService):
     @override
     def _is_ready(self) -> bool:
         return bool(run_in(self.host, ["ss", "-Hanu", f"sport = :{self.port}"]).strip())
-
-
-def write_certificate(settings: ServerSettings) -> None:
-    """Writes a certificate for `localhost` and its key to the settings' files."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)  # its signatures all have one length
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(_FROM)
-        .not_valid_after(_UNTIL)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    settings.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    settings.key.write_bytes(key.private_bytes(*form))

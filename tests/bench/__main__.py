@@ -12,8 +12,8 @@ from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
 
 SECTIONS = (
-    *("throughput", "exactness", "cost", "congestion", "scale", "start", "memory", "preflight", "tunnel", "results"),
-    *("steering", "request", "virtual", "weeks", "growth"),
+    *("throughput", "exactness", "cost", "scale", "preflight", "tunnel", "results", "steering", "request", "virtual"),
+    *("weeks", "growth", "virtual_growth"),
 )
 """Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 

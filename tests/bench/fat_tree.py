@@ -1,13 +1,13 @@
 """A fat tree that is started, tried and ended, with what that costs: `python -m tests.bench.fat_tree 16 --sample 100`.
 
-Prints one JSON object: times in seconds, `cpu_s` in seconds of all processes in the sandbox (0 in virtual time, where
+Prints a word when it begins and at the end of each phase, so that whoever reads it knows what the phase cost, and then
+one JSON object: times in seconds, `cpu_s` in seconds of all processes in the sandbox (0 in virtual time, where
 computing takes no time), `kb_per_host` from the memory that the machine has available before and after the start.
 """
 
 import argparse
 import contextlib
 import json
-import os
 import random
 import socket
 import struct
@@ -16,9 +16,15 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from mininet.topo import Topo
+
+from flightpath.overrides import override
 from flightpath.waiting import timeout_scale
+from tests.bench.processes import sandbox_cpu_s
 from topologies.fat_tree import FatTree
 from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
+from topologies.links.texts import LinkText, link_spec
 from topologies.sandbox import kernel_settings, sandbox
 from topologies.testbed.testbed import Testbed
 
@@ -28,24 +34,48 @@ _IP_HEADER_BYTES = 20
 _TIMEOUT_S = 10.0
 _SEED = 1
 
+PHASES = BEGAN, UP, TRIED, EXCHANGED, DOWN = "began", "up", "tried", "exchanged", "down"
+"""Words that are printed in this order."""
 
-def main(pods: int, policy: str | None, sample: int, packets: int) -> int:
-    before_kb, began_s = _available_kb(), time.monotonic()
-    with Testbed(FatTree(pods=pods), policy=policy) as testbed:
+
+class Star(FatTree):
+    """The hosts of a fat tree at a single switch, so that each has one link and not three."""
+
+    @override
+    def build(
+        self,
+        pods: int | str = 4,
+        links: LinkText = None,
+        access: LinkText = LinkSpec(),  # noqa: B008 - frozen
+        congestion_control: str | None = None,
+    ) -> None:
+        self.addSwitch("s1", dpid=f"{1:016x}")
+        for number in range(1, int(pods) ** 3 // 4 + 1):
+            self._add_host(number, "s1", number, link_spec(access), congestion_control)
+
+
+def main(network: Topo, policy: str | None, sample: int, packets: int) -> int:
+    print(BEGAN, flush=True)
+    before_kb, began_s, used_s = _available_kb(), time.monotonic(), sandbox_cpu_s()
+    with Testbed(network, policy=policy) as testbed:
         net = testbed.net
         found = {
             **{"hosts": len(net.hosts), "switches": len(net.switches), "links": len(net.links)},
-            **{"up_s": time.monotonic() - began_s, "up_cpu_s": _cpu_s()},
+            **{"up_s": time.monotonic() - began_s, "up_cpu_s": sandbox_cpu_s() - used_s},
             "kb_per_host": (before_kb - _available_kb()) / len(net.hosts),
         }
+        print(UP, flush=True)
         chosen = random.Random(_SEED).sample(net.hosts, min(sample, len(net.hosts)))
         found |= {"pairs": len(chosen) * (len(chosen) - 1), "reached": _reached(chosen)}
+        print(TRIED, flush=True)
         if packets:
-            used_s = _cpu_s()
+            used_s = sandbox_cpu_s()
             _exchange(net.hosts[0], net.hosts[-1], packets)
-            found["packet_cpu_us"] = (_cpu_s() - used_s) / (2 * packets) * 1e6
-        used_s, ends_s = _cpu_s(), time.monotonic()
-    found |= {"down_s": time.monotonic() - ends_s, "down_cpu_s": _cpu_s() - used_s}
+            found["packet_cpu_us"] = (sandbox_cpu_s() - used_s) / (2 * packets) * 1e6
+        print(EXCHANGED, flush=True)
+        used_s, ends_s = sandbox_cpu_s(), time.monotonic()
+    print(DOWN, flush=True)
+    found |= {"down_s": time.monotonic() - ends_s, "down_cpu_s": sandbox_cpu_s() - used_s}
     print(json.dumps(found))
     return 0 if found["pairs"] == found["reached"] else 1
 
@@ -56,28 +86,32 @@ def _reached(hosts: Sequence[MultihomedHost]) -> int:
         others = [it for it in hosts if it is not host]
         lines = [f"neigh replace {it.address()} lladdr {it.intfs[0].MAC()} dev {host.intfs[0].name}" for it in others]
         host.run(["ip", "-batch", "-"], stdin="\n".join(f"{line} nud permanent" for line in lines))
-    return sum(_answers(host, [it.address() for it in hosts if it is not host]) for host in hosts)
+    reached = 0
+    for host in hosts:
+        with _icmp(host) as icmp:
+            reached += _answers(icmp, [it.address() for it in hosts if it is not host])
+    return reached
 
 
-def _answers(source: MultihomedHost, targets: Sequence[str]) -> int:
+def _answers(icmp: socket.socket, targets: Sequence[str]) -> int:
     """How many of these addresses answer an echo request."""
     waiting = set(targets)
-    with _icmp(source) as icmp:
-        for target in targets:
-            icmp.sendto(_echo_request(), (target, 0))
-        with contextlib.suppress(TimeoutError):
-            while waiting:
-                packet, (address, _) = icmp.recvfrom(2048)
-                if packet[_IP_HEADER_BYTES] == _REPLY:
-                    waiting.discard(address)
+    for target in targets:
+        icmp.sendto(_echo_request(), (target, 0))
+    with contextlib.suppress(TimeoutError):
+        while waiting:
+            packet, (address, _) = icmp.recvfrom(2048)
+            if packet[_IP_HEADER_BYTES] == _REPLY:
+                waiting.discard(address)
     return len(targets) - len(waiting)
 
 
 def _exchange(source: MultihomedHost, target: MultihomedHost, count: int) -> None:
     """Sends echo requests, each after the answer to the one before."""
-    for _ in range(count):
-        if _answers(source, [target.address()]) != 1:
-            sys.exit(f"{target.name} does not answer {source.name}")
+    with _icmp(source) as icmp:
+        for _ in range(count):
+            if _answers(icmp, [target.address()]) != 1:
+                sys.exit(f"{target.name} does not answer {source.name}")
 
 
 @contextlib.contextmanager
@@ -93,15 +127,6 @@ def _echo_request() -> bytes:
     return _ICMP.pack(_ECHO, 0, 0xFFFF ^ (_ECHO << 8), 0, 0)
 
 
-def _cpu_s() -> float:
-    """Processor time of all processes of the sandbox, and of those that have ended."""
-    ticks = 0
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            ticks += sum(map(int, entry.read_text().rpartition(")")[2].split()[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def _available_kb() -> int:
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
@@ -110,10 +135,13 @@ def _available_kb() -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.bench.fat_tree", description=__doc__)
     parser.add_argument("pods", type=int, help="16 has 1024 hosts, 320 switches and 3072 links")
+    parser.add_argument("--star", action="store_true", help="its hosts at a single switch instead")
+    parser.add_argument("--links", metavar="TEXT", help='links between switches, as "bandwidth=1Gbit delay=50us"')
     parser.add_argument("--policy", help="steer by this policy (without: shortest paths only)")
     parser.add_argument(
         "--sample", type=int, default=10, metavar="N", help="hosts of which all pairs exchange a packet"
     )
     parser.add_argument("--packets", type=int, default=0, metavar="N", help="exchanges between the first and last host")
     options = parser.parse_args()
-    sys.exit(sandbox.run_inside(lambda: main(options.pods, options.policy, options.sample, options.packets)))
+    network = (Star if options.star else FatTree)(pods=options.pods, links=options.links)
+    sys.exit(sandbox.run_inside(lambda: main(network, options.policy, options.sample, options.packets)))

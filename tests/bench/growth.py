@@ -1,8 +1,7 @@
-"""How the processor time of a network grows with hosts, links and packets, beside stock Mininet and in virtual time.
+"""How the processor time of a network grows with hosts, links and packets, beside stock Mininet.
 
 Ours are fat trees with all their rules, each in a process of its own (`tests.bench.fat_tree`). Stock Mininet makes the
-same nodes and links. It has no controller and no rules, because a switch that floods does not bear loops. In virtual
-time the whole network, with its kernel, is outside of the sandbox's clock: only its processor time is known.
+same nodes and links. It has no controller and no rules, because a switch that floods does not bear loops.
 """
 
 import json
@@ -13,46 +12,40 @@ from collections.abc import Iterator, Sequence
 
 from flightpath.project import PROJECT
 from tests.bench.figures import Figure
-from tests.bench.processes import busy_s
+from tests.bench.processes import sandbox_cpu_s
 
 SECTION = "growth"
 HOSTS = {4: 16, 8: 128, 12: 432, 16: 1024}
 """Hosts of a fat tree, by its number of pods."""
 
-_STOCK, _VIRTUAL, _ONCE = (4, 8), (4, 8, 12, 16), (12, 16)
-_SAMPLE, _PACKETS = 100, 500
-_MEMORY_MIB = 8192
-_IN_UML = (sys.executable, "-m", "execution.virtual", "--seed", "1", "--memory", str(_MEMORY_MIB), "--")
+ONCE = (12, 16)
+"""Trees that are measured in one round only."""
 
-STOCK, VIRTUAL = "stock Mininet, up and down: processor time", "virtual, up and down: processor time"
-UP, DOWN, PACKET, VIRTUAL_PACKET = "up", "down", "a packet: processor time", "virtual, a packet: processor time"
+_STOCK = (4, 8)
+_SAMPLE, _PACKETS = 100, 500
+
+STOCK = "stock Mininet, up and down: processor time"
+UP, DOWN, PACKET = "up", "down", "a packet: processor time"
 UP_CPU, DOWN_CPU, MEMORY = "up: processor time", "down: processor time", "memory"
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
     for pods, hosts in HOSTS.items():
         samples: dict[str, list[float]] = defaultdict(list)
-        for number in range(1, (1 if pods in _ONCE else rounds) + 1):
+        for number in range(1, (1 if pods in ONCE else rounds) + 1):
             yield f"round {number}: {hosts} hosts"
             if pods in _STOCK:
                 samples[STOCK].append(_run(["-m", "tests.bench.stock_tree", str(pods)])[1])
             for name, policy in (("", ()), (", steered", ("--policy", "disjoint"))):
-                found, _ = _run(_tree(pods, _PACKETS, "--sample", str(_SAMPLE), *policy))
+                words = ("--packets", str(_PACKETS), "--sample", str(_SAMPLE), *policy)
+                found, _ = _run(["-m", "tests.bench.fat_tree", str(pods), *words])
                 samples[UP + name].append(found["up_s"])
                 samples[UP_CPU + name].append(found["up_cpu_s"])
                 samples[DOWN + name].append(found["down_s"])
                 samples[DOWN_CPU + name].append(found["down_cpu_s"])
                 samples[MEMORY + name].append(found["kb_per_host"] / 1000)
                 samples[PACKET + name].append(found["packet_cpu_us"])
-            if pods in _VIRTUAL:
-                few, many = (_run(_tree(pods, count), _IN_UML)[1] for count in (1, _PACKETS + 1))
-                samples[VIRTUAL].append(few)
-                samples[VIRTUAL_PACKET].append((many - few) / (2 * _PACKETS) * 1e6)
         yield [_figure(hosts, name, values) for name, values in samples.items()]
-
-
-def _tree(pods: int, packets: int, *words: str) -> list[str]:
-    return ["-m", "tests.bench.fat_tree", str(pods), "--packets", str(packets), *words]
 
 
 def _figure(hosts: int, name: str, values: Sequence[float]) -> Figure:
@@ -61,10 +54,10 @@ def _figure(hosts: int, name: str, values: Sequence[float]) -> Figure:
     return Figure(SECTION, f"{hosts} hosts: {name}", values, unit, at_most=60 if is_demanded else None)
 
 
-def _run(words: Sequence[str], before: Sequence[str] = ()) -> tuple[dict[str, float], float]:
-    """What a Python program reports, and the processor time (s) of the machine meanwhile."""
-    began_s = busy_s()
-    command = [*before, sys.executable, *words]
+def _run(words: Sequence[str]) -> tuple[dict[str, float], float]:
+    """What a Python program reports, and its processor time (s)."""
+    began_s = sandbox_cpu_s()
+    command = [sys.executable, *words]
     output = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True).stdout
     [report] = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
-    return report, busy_s() - began_s
+    return report, sandbox_cpu_s() - began_s

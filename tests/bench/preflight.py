@@ -1,8 +1,6 @@
 """The preflight probe beside OpenSSH's own sftp and beside iperf3, over the same links."""
 
-import contextlib
 import os
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,14 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flightpath.commands import require
-from flightpath.processes import family
 from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
 from services.sshd import Sshd
 from tests.bench.figures import Figure
 from tests.bench.hosts import PORT, Pair, iperf_server, pair
-from tests.bench.processes import memory_bytes
 from topologies.hosts import congestion_control
 from topologies.links.spec import LinkSpec
 
@@ -31,12 +27,11 @@ TO_IPERF3 = {
 }
 SECONDS = 8.0
 TO_SFTP = {"bare veth pair": (None, 2_500_000_000), "1 Gb/s, 30 ms RTT": (GIGABIT, 400_000_000)}
-MEMORY_SIZES = (100_000_000, 4_000_000_000)
 _FILES = Path("/run/bench-ssh")
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    ours, to_sftp, to_iperf3, growth = defaultdict(list), defaultdict(list), defaultdict(list), []
+    ours, to_sftp, to_iperf3 = defaultdict(list), defaultdict(list), defaultdict(list)
     for number in range(1, rounds + 1):
         for name, (link, size) in TO_SFTP.items():
             with _far_end(link) as (network, sshd):
@@ -45,10 +40,6 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
                     bps, ratio = _beside_sftp(network, sshd, size, direction)
                     ours[f"{name}, one {direction}"].append(bps / 1e9)
                     to_sftp[f"{name}, one {direction}, to sftp"].append(ratio)
-                if link is None:
-                    yield f"round {number}: memory"
-                    small, large = (_peak_bytes(network, sshd, size) for size in MEMORY_SIZES)
-                    growth.append((large - small) / 1e6)
         for name, (link, streams) in TO_IPERF3.items():
             yield f"round {number}: {name}, beside iperf3"
             with _far_end(link) as (network, sshd), iperf_server(network.target):
@@ -59,7 +50,6 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         *(Figure(SECTION, name, values, "ratio", at_least=0.9) for name, values in to_sftp.items()),
         Figure(SECTION, f"{EIGHT}, to iperf3", eight, "ratio", at_least=0.95),
         *(Figure(SECTION, f"{name}, to iperf3", values, "ratio", 0.97, 1.03) for name, values in to_iperf3.items()),
-        Figure(SECTION, "memory for 4 GB, more than for 0.1 GB", growth, "MB", at_most=8),
     ]
 
 
@@ -110,31 +100,3 @@ def _beside_iperf3(network: Pair, sshd: Sshd, streams: int) -> float:
 
 def _probe(network: Pair, sshd: Sshd, spec: TransferSpec) -> PreflightResult:
     return run_in(network.source, sshd.name, spec, ssh_config=sshd.client_configuration)
-
-
-def _peak_bytes(network: Pair, sshd: Sshd, size: int) -> int:
-    """The largest resident set of any process of a measurement (VmHWM)."""
-    peak, over = 0, threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not over.wait(0.02):
-            peak = max([peak, *(_high_water_bytes(each.pid) for each in family(os.getpid()))])
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        _probe(network, sshd, TransferSpec(size_bytes=size, route=False))
-    finally:
-        over.set()
-        watcher.join()
-    return peak
-
-
-def _high_water_bytes(pid: int) -> int:
-    """The most memory that a process has had, if it is one of the probe's; else 0."""
-    with contextlib.suppress(OSError, IndexError):  # it has ended; a zombie has no memory
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"probes.preflight" in command or b"multiprocessing.forkserver" in command:
-            return memory_bytes(pid, "VmHWM")
-    return 0

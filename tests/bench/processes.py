@@ -1,5 +1,6 @@
 """Processes of the benchmarks and of the campaign: their ends, their times and their memory."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -37,3 +38,12 @@ def busy_s() -> float:
     with open("/proc/stat") as file:  # noqa: PTH123 (one line of a long file)
         ticks = [int(word) for word in file.readline().split()[1:9]]
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def sandbox_cpu_s() -> float:
+    """Processor time of all processes of the sandbox, and of those that have ended, without the rest of the machine."""
+    ticks = 0
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            ticks += sum(map(int, entry.read_text().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")

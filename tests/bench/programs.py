@@ -39,15 +39,6 @@ def source(address: str, port: str) -> None:
         connection.sendall(bytes(_CHUNK_BYTES))
 
 
-def flood(address: str) -> None:
-    """Sends datagrams as fast as they go."""
-    here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    here.connect((address, 9))
-    while True:
-        with contextlib.suppress(OSError):
-            here.send(bytes(1400))
-
-
 def serve() -> None:
     """Accepts connections, and closes each when its client has."""
     listener = socket.create_server(("", _CONNECT_PORT), backlog=1024)

@@ -2,11 +2,17 @@
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from flightpath.errors import FlightpathError
+from flightpath.project import PROJECT
+from results.__main__ import main
+from results.exchange.export import import_runs
+from results.exchange.files import read_export
 from results.pages.browser import browser as browser_path
+from results.store.store import Store
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +70,13 @@ def accessible() -> Callable:
         assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
 
     return check
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> Path:
+    """The report of a stored real run."""
+    store = Store.open(tmp_path_factory.mktemp("report") / "runs")
+    import_runs(store, [read_export(PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip")])
+    target = store.folder / "report.html"
+    assert main(["report", "latest", "--results", str(store.folder), "--output", str(target)]) == 0
+    return target

@@ -5,11 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.project import PROJECT
-from results.__main__ import main
-from results.exchange.export import import_runs
-from results.exchange.files import read_export
-from results.store.store import Store
 from tests.support.reading_pages import WIDTHS, too_wide
 
 RUN_TIME = "chart-fig5_run_time"
@@ -25,16 +20,6 @@ _PAINTED = """() => [...charts.drawn.values()].flatMap((chart) => chart.plots).m
   const { canvas } = plot.drawn.ctx, pixels = plot.drawn.ctx.getImageData(0, 0, canvas.width, canvas.height).data;
   return new Set(new Uint32Array(pixels.buffer)).size;
 })"""
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory) -> Path:
-    """The report of a stored real run."""
-    store = Store.open(tmp_path_factory.mktemp("report") / "runs")
-    import_runs(store, [read_export(PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip")])
-    target = store.folder / "report.html"
-    assert main(["report", "latest", "--results", str(store.folder), "--output", str(target)]) == 0
-    return target
 
 
 def _range(page) -> list[float]:

@@ -5,25 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.project import PROJECT
-from results.__main__ import main
-from results.exchange.export import import_runs
-from results.exchange.files import read_export
 from results.pages.browser import print_pdf
-from results.store.store import Store
 from tests.support.reading_pages import WIDTHS, column, too_wide
-
-STORED = PROJECT / "tests" / "data" / "mptcp_load_run.csv.zip"
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory) -> Path:
-    """The report of a stored real run."""
-    store = Store.open(tmp_path_factory.mktemp("report") / "runs")
-    import_runs(store, [read_export(STORED)])
-    target = store.folder / "report.html"
-    assert main(["report", "latest", "--results", str(store.folder), "--output", str(target)]) == 0
-    return target
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -12,16 +12,10 @@ import time
 from collections.abc import Sequence
 
 from flightpath.command_line import exit_code_of
-from tests.campaign import cluster, fuzzing, kills, memory, soak
+from tests.campaign import cluster, kills, soak
 from tests.campaign.outcome import Part
 
-PARTS: dict[str, Part] = {
-    "kills": kills.run,
-    "memory": memory.run,
-    "soak": soak.run,
-    "cluster": cluster.run,
-    "fuzzing": fuzzing.run,
-}
+PARTS: dict[str, Part] = {"kills": kills.run, "soak": soak.run, "cluster": cluster.run}
 
 MAX_PARTS = 2
 """Default number of parts that run side by side: most of the time they wait."""

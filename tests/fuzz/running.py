@@ -34,7 +34,7 @@ class Tried:
 
     Attributes:
         inputs: how many were tried.
-        coverage: edges of the program that they reached; None where there is no libFuzzer to tell.
+        coverage: edges of the program that they reached; None for a target in Python.
         fault: what went wrong, with what repeats it; empty if nothing did.
         log: what the target printed, if something went wrong.
     """
@@ -46,17 +46,10 @@ class Tried:
     log: str = ""
 
     @property
-    def figures(self) -> str:
-        """Coverage, or why there is none."""
-        if self.coverage is not None:
-            return f"{self.coverage} edges covered"
-        return "without libFuzzer" if self.target in VARIATIONS else ""
-
-    @property
     def line(self) -> str:
         """The result in words, for a terminal."""
-        figures = f", {self.figures}" if self.figures else ""
-        return f"{self.target}: {self.inputs} inputs{figures}: {self.fault or 'no fault'}"
+        covered = "" if self.coverage is None else f", {self.coverage} edges covered"
+        return f"{self.target}: {self.inputs} inputs{covered}: {self.fault or 'no fault'}"
 
 
 def require_libfuzzer() -> None:
@@ -73,13 +66,10 @@ def require_libfuzzer() -> None:
             ) from error
 
 
-def fuzz_all(targets: Sequence[str], seconds: float, jobs: int, *, libfuzzer: bool = True) -> Iterator[Tried]:
-    """Tries targets for so long each, so many at once; yields each as it ends.
-
-    Without libFuzzer those in C are tried with as many variations of their seeds as the tests try.
-    """
+def fuzz_all(targets: Sequence[str], seconds: float, jobs: int) -> Iterator[Tried]:
+    """Tries targets for so long each, so many at once; yields each as it ends."""
     with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(_fuzz, target, seconds, libfuzzer=libfuzzer) for target in targets]
+        running = [pool.submit(_fuzz, target, seconds) for target in targets]
         for done in as_completed(running):
             yield done.result()
 
@@ -91,14 +81,14 @@ def repeat(target: str, file: Path) -> int:
     return subprocess.run([build(target, libfuzzer=True), file], check=False).returncode
 
 
-def _fuzz(target: str, seconds: float, *, libfuzzer: bool) -> Tried:
+def _fuzz(target: str, seconds: float) -> Tried:
     KEPT.mkdir(parents=True, exist_ok=True)
     if target in IN_PYTHON:
         return _in_python(target, seconds)
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
         corpus = Path(name)
         write_seeds(target, corpus)
-        return _with_libfuzzer(target, corpus, seconds) if libfuzzer else _variations(target, corpus)
+        return _with_libfuzzer(target, corpus, seconds)
 
 
 def _in_python(target: str, seconds: float) -> Tried:
@@ -120,21 +110,10 @@ def _with_libfuzzer(target: str, corpus: Path, seconds: float) -> Tried:
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     executed, covered = _EXECUTED.findall(done.stderr), _COVERED.findall(done.stderr)
     tried = Tried(target, int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None)
-    kept = _KEPT_BY_LIBFUZZER.findall(done.stderr)
-    return _judged(tried, done, _repeated(target, Path(kept[-1])) if kept else "it kept no input")
-
-
-def _variations(target: str, corpus: Path) -> Tried:
-    argv = [build(target, libfuzzer=False), corpus, str(VARIATIONS[target])]
-    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
-    tried = Tried(target, len(list(corpus.iterdir())) + VARIATIONS[target])
-    return _judged(tried, done, f"python -m pytest tests/unit/harness/test_fuzz_targets.py -k {target}")
-
-
-def _judged(tried: Tried, done: subprocess.CompletedProcess[str], repeat_with: str) -> Tried:
-    """Adds the fault of a program in C: the line of its output that says what happened."""
     if done.returncode == 0:
         return tried
+    kept = _KEPT_BY_LIBFUZZER.findall(done.stderr)
+    repeat_with = _repeated(target, Path(kept[-1])) if kept else "it kept no input"
     lines, marks = done.stderr.splitlines(), ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
     summary = next((line for mark in marks for line in lines if mark in line), "it crashed")[:200]
     return replace(tried, fault=f"{summary}; {repeat_with}", log=done.stderr[-_LOG:])

@@ -1,5 +1,6 @@
 """A program at a terminal, and a person who types."""
 
+import codecs
 import contextlib
 import os
 import pty
@@ -19,6 +20,7 @@ class Terminal:
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = argv
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end within a character
 
     def __enter__(self) -> Self:
         self.pid, self._file = pty.fork()
@@ -48,7 +50,7 @@ class Terminal:
     def _read(self, shown: str) -> str:
         """What appears next; an error that shows what came before if the program has ended."""
         try:
-            return os.read(self._file, 4096).decode(errors="replace")
+            return self._decoder.decode(os.read(self._file, 4096))
         except OSError as error:
             raise AssertionError(f"the program ended after {shown!r}") from error
 
@@ -59,7 +61,7 @@ class Terminal:
             while True:
                 left_s = max(0.0, deadline - time.monotonic())
                 assert select.select([self._file], [], [], left_s)[0], f"still running after {shown!r}"
-                shown += os.read(self._file, 4096).decode(errors="replace")
+                shown += self._decoder.decode(os.read(self._file, 4096))
         return shown
 
     def exit_code(self) -> int:

@@ -62,7 +62,7 @@ def test_programs_of_others_are_named_by_commit_with_their_version():
 
 
 LISTS = {
-    "test": ("test", "cluster"),
+    "test": ("test", "cluster", "s3"),
     "vm": ("vm",),
     "browser": ("browser", "parquet"),
     "docs": ("docs",),

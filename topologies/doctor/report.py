@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flightpath.terminal import print_line
 from topologies.doctor.check import CheckResult, State
 from topologies.doctor.examination import Examination
 
@@ -50,7 +51,7 @@ def print_table(console: Console, examination: Examination) -> None:
         f"{machine['distribution']}, Linux {machine['kernel']} on {machine['architecture']}, {machine['cores']} "
         f"processors, {machine['memory_bytes'] / 2**30:.0f} GiB, as {machine['user']}"
     )
-    console.print(Text(headline, style="bold"), soft_wrap=True)
+    print_line(console, Text(headline, style="bold"))
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column("check", no_wrap=True)
     table.add_column("state", no_wrap=True)

@@ -99,6 +99,9 @@ class EmulatedLink(Link, ChangeableLink):
     interface: type[EmulatedInterface] = EmulatedInterface
     """Class of both ends."""
 
+    records_changes = False
+    """Whether `change_made_ns` knows; otherwise `stats` shows which settings are in force."""
+
     seed: int
 
     is_complete = False
@@ -174,6 +177,10 @@ class EmulatedLink(Link, ChangeableLink):
     def stats_of(cls, links: Sequence[Self]) -> list[dict[str, Any]]:
         """Returns the counters of several links of this emulator: one by one, or faster."""
         return [link.stats() for link in links]
+
+    def change_made_ns(self, due_ns: int) -> int | None:
+        """Returns when a change due at `due_ns` was made, on CLOCK_MONOTONIC; None if it was not, or is not known."""
+        return None
 
     def reset(self) -> None:
         """Resets lateness and queue peaks, if the emulator measures them; the counters continue."""

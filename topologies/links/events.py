@@ -6,7 +6,6 @@ clock, however busy this process is.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -201,17 +200,31 @@ def ends_of(link: EmulatedLink) -> Ends:
     return (link.intf1.node.name, link.intf1.name), (link.intf2.node.name, link.intf2.name)
 
 
+class LinkNames:
+    """All names of links (see `LinkEvent.link`), and which links and directions they mean."""
+
+    def __init__(self, ends: Sequence[Ends]) -> None:
+        self._ends = ends
+        self._meanings: dict[str, list[tuple[int, tuple[Direction, ...]]]] = {}
+        for number, link in enumerate(ends):
+            for name, directions in _names(link).items():
+                self._meanings.setdefault(name, []).append((number, directions))
+
+    def find(self, name: str) -> tuple[int, tuple[Direction, ...]]:
+        """Returns the number of the link of this name, and the directions that it means; UsageError if none has it."""
+        matches = self._meanings.get(name, [])
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            interfaces = ", ".join(self._ends[number][0][1] for number, _ in matches)
+            raise UsageError(f"{len(matches)} links are called {name}", f"name one by its interface: {interfaces}")
+        links = ", ".join(sorted({f"{a[0]}-{b[0]}" for a, b in self._ends}))
+        raise UsageError(f"there is no link {name!r}", did_you_mean(name, self._meanings, f"links: {links}"))
+
+
 def find(name: str, ends: Sequence[Ends]) -> tuple[int, tuple[Direction, ...]]:
     """Finds a link by name; returns its index in `ends`, and the directions that the name means."""
-    names = [_names(link) for link in ends]
-    matches = [(index, directions[name]) for index, directions in enumerate(names) if name in directions]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        interfaces = ", ".join(ends[index][0][1] for index, _ in matches)
-        raise UsageError(f"{len(matches)} links are called {name}", f"name one by its interface: {interfaces}")
-    links = ", ".join(sorted({f"{a[0]}-{b[0]}" for a, b in ends}))
-    raise UsageError(f"there is no link {name!r}", did_you_mean(name, chain.from_iterable(names), f"links: {links}"))
+    return LinkNames(ends).find(name)
 
 
 def _changed(event: LinkEvent, link: EmulatedLink, before: Mapping[Direction, Mapping[str, Any]]) -> _Reports:
@@ -239,10 +252,10 @@ def _dry_run(
     events: Iterable[LinkEvent], ends: Sequence[Ends], links: Sequence[DryRunLink]
 ) -> list[tuple[LinkEvent, int, tuple[Direction, ...]]]:
     """Checks the events; returns them ordered by time, each with its link's index and the directions."""
-    located = []
+    located, names = [], LinkNames(ends)
     for event in sorted(events, key=lambda event: event.at_s):
         try:
-            number, directions = find(event.link, ends)
+            number, directions = names.find(event.link)
             event.apply(links[number], directions)
         except UsageError as error:
             raise UsageError(f"event {str(event)!r}: {error.args[0]}", error.hint) from error

@@ -9,6 +9,7 @@ netem's own queue comes after them:
 The options of dualpi2 are set by `topologies.links.dualpi2`.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -124,16 +125,28 @@ def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
     yield f"qdisc add dev {stages.exit} root handle {NETEM} {_netem(spec)}"
 
 
-def change(stages: Stages, spec: LinkSpec, kind: str, seed: int | None) -> Iterator[str]:
+def change(stages: Stages, before: LinkSpec, spec: LinkSpec, kind: str, seed: int | None) -> Iterator[str]:
     """Yields lines for `tc -batch` that change the specification of one direction without losing packets.
 
-    `kind` is its queueing discipline; `seed` is None if netem takes none.
+    What stays as it is gets no line. `kind` is its queueing discipline; `seed` is None if netem takes none.
     """
-    seeded = "" if seed is None else f" seed {seed}"
-    yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
-    if kind != dualpi2.KIND:
+    if _rate(spec) != _rate(before):
+        yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
+    if kind != dualpi2.KIND and _queue(spec, kind) != _queue(before, kind):
         yield f"qdisc change dev {stages.rate} parent {CLASS} handle {QUEUE} {_queue(spec, kind)}"
-    yield f"qdisc change dev {stages.exit} root handle {NETEM} {_netem(spec)}{seeded}"
+    if _netem(spec) != _netem(before):
+        yield netem(stages, spec, seed)
+
+
+def netem(stages: Stages, spec: LinkSpec, seed: int | None) -> str:
+    """Returns the line for `tc -batch` that sets all of netem, whose random numbers begin anew from a seed."""
+    seeded = "" if seed is None else f" seed {seed}"
+    return f"qdisc change dev {stages.exit} root handle {NETEM} {_netem(spec)}{seeded}"
+
+
+def next_seed(seed: int) -> int:
+    """Returns the seed that follows one."""
+    return int(hashlib.sha256(b"%d" % seed).hexdigest()[:15], 16)
 
 
 def gate(stages: Stages, is_open: bool) -> str:

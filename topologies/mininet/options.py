@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from optparse import SUPPRESS_HELP, OptionParser, Values
+from optparse import SUPPRESS_HELP, HelpFormatter, OptionParser, Values
 from textwrap import indent
 from typing import Any, NoReturn
 
@@ -13,6 +13,7 @@ from mininet.util import splitArgs
 
 from flightpath.errors import UsageError
 from flightpath.overrides import override
+from flightpath.parsers import fill
 from flightpath.suggestions import did_you_mean
 from topologies.links.emulators import EMULATORS, choose_emulator
 from topologies.links.fields import require_known
@@ -37,7 +38,7 @@ _HELP = {
     "with +",
     **dict.fromkeys(("--nat", "--innamespace", "--cluster", "--placement"), SUPPRESS_HELP),
 }
-_CHOICES = """
+_CHOICES = """\
 --topo NAME[,VALUE...][,PARAMETER=VALUE...]
 {networks}
   minimal; single,HOSTS; reversed,HOSTS; linear,SWITCHES[,HOSTS]; tree,DEPTH[,FANOUT]; torus,X,Y
@@ -65,9 +66,10 @@ _CHOICES = """
   remote           a controller in the sandbox: remote,ip=127.0.0.1,port=6633
   none             none
 
---clock virtual [--seed N]
-  in virtual time (x86-64), where a slow or busy machine gives the same figures; with a seed they are the same each
-  time, to the last digit. At a terminal virtual time passes no faster than real time.
+--clock CLOCK [--seed N]
+  real             of this machine (default)
+  virtual          a slow or busy machine gives the same figures (x86-64); with a seed they are the same each time, to
+                   the last digit. At a terminal virtual time passes no faster than real time
 
 examples:
   flightpath mn --topo dtn_pair --link relay,bw=10000,delay=15ms --controller steering
@@ -101,9 +103,10 @@ class MnOptions(OptionParser):
         return super().add_option(*words, **settings)
 
     @override
-    def format_epilog(self, formatter: object) -> str:
+    def format_epilog(self, formatter: HelpFormatter) -> str:
         networks = "\n".join(f"  {name:15}  {catalogue.summary(name)}" for name in catalogue.names())
-        return _CHOICES.format(networks=networks, keys=indent(link_help(), "    "))
+        choices = _CHOICES.format(networks=networks, keys=indent(link_help(), "    "))
+        return f"\n{fill(choices, formatter.width)}\n"
 
     @override
     def error(self, msg: str) -> NoReturn:

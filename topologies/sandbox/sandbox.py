@@ -203,20 +203,25 @@ def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
 
 
 def _mount_private(keep: list[Path]) -> None:
-    """Mounts this PID namespace's /proc, an empty /dev/shm, and a /run with only the kept folders of the old one."""
+    """Mounts this PID namespace's /proc, and a /dev/shm and a /run with only the kept folders of the old ones."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     if (shared := Path("/dev/shm")).is_dir():  # PostgreSQL's shared memory would outlive a kill
-        _mount("tmpfs", str(shared), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
-    run = Path("/run").resolve()
-    kept = [(path, os.open(path, os.O_PATH)) for path in keep if path.is_relative_to(run) and path.exists()]
-    _mount("tmpfs", str(run), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
+        _mount_empty(shared, "1777", keep)
+    _mount_empty(Path("/run").resolve(), "0755", keep)
+    TEMPORARY.mkdir(exist_ok=True)  # it exists if a kept folder is in it, as in a guest
+    os.environ.update({_MARK: "1", "TMPDIR": str(TEMPORARY), "OVS_RUNDIR": "/run/openvswitch"})
+
+
+def _mount_empty(folder: Path, mode: str, keep: list[Path]) -> None:
+    """Mounts an empty file system over a folder, and in it again this project and kept folders that were in it."""
+    wanted = [path for path in (PROJECT, *keep) if path.is_relative_to(folder) and path.exists()]
+    kept = [(path, os.open(path, os.O_PATH)) for path in wanted]
+    _mount("tmpfs", str(folder), "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode}")
     for path, handle in kept:
         path.mkdir(parents=True, exist_ok=True)
         _mount(f"/proc/self/fd/{handle}", str(path), None, MS_BIND | MS_REC)
         os.close(handle)
-    TEMPORARY.mkdir(exist_ok=True)  # it exists if a kept folder is in it, as in a guest
-    os.environ.update({_MARK: "1", "TMPDIR": str(TEMPORARY), "OVS_RUNDIR": "/run/openvswitch"})
 
 
 def _exit_code_of(main: Callable[[], int]) -> int:

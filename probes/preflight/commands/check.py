@@ -23,9 +23,9 @@ from probes.preflight.commands.common import (
     print_line,
     profile_of,
     query_parser,
-    resolved_target,
     selected,
     show,
+    take_url,
 )
 from probes.preflight.commands.history import past_json
 from probes.preflight.history.diagnosis import Diagnosis, diagnose
@@ -84,7 +84,7 @@ def parser() -> ArgumentParser:
     made = query_parser(
         "check", "Say how long a transfer takes, whether the path is as good as usual, and what limits it.", _EPILOG
     )
-    made.add_argument("host", nargs="?", metavar="[USER@]HOST")
+    made.add_argument("host", nargs="?", metavar="[USER@]HOST", help="or a URL; one that names a file measures first")
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="measure first, with this file")
     made.add_argument("--transfer", metavar="SIZE", help="size of the planned transfer: 2TB, 500GB, 64GiB")
     made.add_argument("--target-time", metavar="TIME", help="how long it may take: 3h20m, 90min, 2d")
@@ -104,6 +104,7 @@ def run(options: Namespace) -> int:
     Raises:
         UntrustworthyResult: for failures whose exit code would be 1, which means "worse than before" here.
     """
+    take_url(options)
     size = parse_bytes(options.transfer, "--transfer") if options.transfer else None
     target_s = parse_span(options.target_time, "--target-time") if options.target_time else None
     if target_s and not size:
@@ -172,7 +173,7 @@ def _measure(options: Namespace, direction: Direction) -> TransferSpec:
         raise UsageError(f"there is no profile {options.profile!r}", "add it: preflight profile add NAME --host HOST")
     else:
         spec = dataclasses.replace(_repeated_spec(location, options.host, direction, given), **given)
-    measure_and_store(resolved_target(options), spec, location, options)
+    measure_and_store(spec, location, options)
     return spec
 
 

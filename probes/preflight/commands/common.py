@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from flightpath.errors import UsageError
+from flightpath.parsers import Parser
 from flightpath.terminal import plain
 from probes.preflight.history.recording import default_folder
 from probes.preflight.spec import FAR_END, add_options, read_fields
-from probes.preflight.target import Resolved, resolve
+from probes.preflight.url import is_url, split_url
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.ownership import writing_to
 
@@ -42,11 +43,10 @@ def query_parser(
     name: str, description: str, epilog: str = "", *, selection: bool = False, has_json: bool = True
 ) -> ArgumentParser:
     """Returns a parser for a command on stored measurements; `selection`: the epilog says how to name them."""
-    parser = ArgumentParser(
+    parser = Parser(
         prog=f"preflight {name}",
         description=description,
         epilog=(f"{_SELECTION}\n" if selection else "") + (epilog or "exit codes: 0 done, 1 the store failed, 2 usage"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_store_options(parser, default_folder(), "measurements are stored")
     if has_json:
@@ -55,8 +55,11 @@ def query_parser(
 
 
 def add_far_end_options(parser: ArgumentParser) -> None:
-    """Adds the options that say how to reach the far end; `resolved_target` reads them."""
+    """Adds the options that say how to reach the far end; `far_end` reads them."""
     group = add_options(parser, "far end", FAR_END)
+    group.add_argument(
+        "--ca", metavar="FILE", help="trust only these authorities' certificates, for https:// and s3://"
+    )
     group.add_argument("-p", "--port", type=int, metavar="PORT", help="port of the SSH server")
     group.add_argument("-l", "--user", metavar="USER", help="user to log in as")
     group.add_argument(
@@ -122,14 +125,17 @@ def profile_of(options: Namespace, location: StoreLocation | None) -> Profile | 
     return profile
 
 
-def resolved_target(options: Namespace) -> Resolved:
-    return resolve(
-        options.host,
-        port=options.port,
-        user=options.user,
-        identities=options.identity,
-        configuration=options.ssh_config,
-    )
+def take_url(options: Namespace) -> None:
+    """Takes the file (or, if it ends with `/`, the folder) out of a HOST that is a URL: `https://HOST/FILE`."""
+    if not options.host or not is_url(options.host):
+        return
+    name, path = split_url(options.host)
+    if path:
+        setting = "remote_folder" if path.endswith("/") else "remote_file"
+        if getattr(options, setting) is not None:
+            raise UsageError(f"{options.host} and {getattr(options, setting)!r} both name a file", "name one of them")
+        setattr(options, setting, path)
+    options.host = name
 
 
 def added_settings(options: Namespace) -> dict[str, Any]:
@@ -157,6 +163,8 @@ def of_profiles(location: StoreLocation | None) -> StoreLocation:
 def sites(text: str) -> list[str]:
     """Returns the hosts of a list, for SSH."""
     names = [name.strip() for name in text.split(",")]
+    if urls := [name for name in names if is_url(name)]:
+        raise UsageError(f"{urls[0]}: a matrix is of hosts with SSH", f"measure it alone: preflight {urls[0]}")
     if bad := [name for name in names if not name or name.startswith("-") or name.endswith("@")]:
         raise UsageError(f"{text!r} is no list of hosts: {bad[0]!r}", "accepted form: HOST,USER@HOST,...")
     return list(dict.fromkeys(names))

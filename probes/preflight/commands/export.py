@@ -13,14 +13,18 @@ from probes.preflight.history.recording import load_result
 from results.store.store import Store
 
 _EPILOG = """\
-perfsonar    one record a line, for each iteration, as pScheduler's `http` archiver sends them; to an archive:
-             preflight export perfsonar --profile nersc | while read -r each; do
-               curl --fail --silent -X PUT -H 'Content-Type: application/json' --data "$each" https://ARCHIVE/logstash
-             done
-             Task and run ids are the same each time that a measurement is exported.
-prometheus   all profiles in Prometheus' text format; the dashboard has it at /metrics (flightpath results serve),
-             and `preflight service install --textfile DIR` writes it after each measurement
-grafana      a dashboard of these metrics, to be imported there
+formats:
+  perfsonar    one record a line, for each iteration, as pScheduler's `http` archiver sends them
+  prometheus   all profiles in Prometheus' text format; the dashboard has it at /metrics (flightpath results serve),
+               and `preflight service install --textfile DIR` writes it after each measurement
+  grafana      a dashboard of these metrics, to be imported there
+
+To send the records to an archive of perfSONAR:
+  preflight export perfsonar --profile nersc | while read -r each; do
+    curl --fail --silent -X PUT -H 'Content-Type: application/json' \\
+      --data "$each" https://ARCHIVE/logstash
+  done
+Task and run ids are the same each time that a measurement is exported.
 """
 
 

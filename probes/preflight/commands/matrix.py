@@ -1,6 +1,5 @@
 """`preflight --from HOSTS --to HOSTS`: measures the paths between many sites, and compares each with its history."""
 
-import argparse
 import dataclasses
 import sys
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from flightpath.command_line import ListOption
 from flightpath.errors import FlightpathError, MeasurementFailed, UntrustworthyResult, UsageError
+from flightpath.parsers import Parser
 from flightpath.terminal import visible
 from flightpath.units import format_span
 from probes.preflight.commands.common import MAX_MEASUREMENTS, add_profile_option, count, of_profiles, show, sites
@@ -36,7 +36,8 @@ _EPILOG = """\
 examples:
   preflight --from dtn1,dtn2,dtn3                        all six paths between them
   preflight --from localhost,dtn1 --to site-a,site-b --iterations 3 --output paths.png
-  preflight history dtn1/dtn2 · preflight check dtn1/dtn2 --upload --transfer 2TB · preflight plot dtn1/dtn2
+  preflight history dtn1/dtn2                            one of them; so do plot, and
+  preflight check dtn1/dtn2 --upload --transfer 2TB
 
 exit codes: 0 all measured, and none worse than before, 1 a path is worse or could not be measured, 2 usage, 3 this
 machine lacks something, 4 a figure is not the path's (its machine was the limit), 130 interrupted
@@ -45,11 +46,10 @@ _SETTINGS = {name: option for name, option in TRANSFER.items() if name not in ("
 
 
 def parser() -> ArgumentParser:
-    made = ArgumentParser(
+    made = Parser(
         usage="%(prog)s --from HOST,... [--to HOST,...] [OPTION ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument(
         "--from",

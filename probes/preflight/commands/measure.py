@@ -1,6 +1,5 @@
 """`preflight [USER@]HOST`: measures a path, shows the progress, and stores the measurement."""
 
-import argparse
 import getpass
 import json
 import sys
@@ -9,15 +8,16 @@ from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from flightpath.errors import FlightpathError, UntrustworthyResult, UsageError
+from flightpath.parsers import Parser
 from flightpath.terminal import visible
 from flightpath.units import format_bytes, format_rate, format_span
 from probes.preflight.commands.common import (
@@ -26,7 +26,7 @@ from probes.preflight.commands.common import (
     output,
     print_line,
     profile_of,
-    resolved_target,
+    take_url,
 )
 from probes.preflight.history.recording import Recording, default_folder
 from probes.preflight.measure.environment import environment, now
@@ -36,25 +36,28 @@ from probes.preflight.spec import (
     DEFAULT_TIME_LIMIT_S,
     OUTPUT,
     TRANSFER,
-    Client,
-    Family,
-    Option,
     TransferSpec,
     add_options,
     read_json,
 )
-from probes.preflight.target import Resolved
 from results.records import RunStatus
 from results.store.location import StoreLocation, add_store_options, store_location
 
+if TYPE_CHECKING:
+    from probes.preflight.commands.far_end import WayIn
+
 _DESCRIPTION = """\
-Measures the path to a machine by transferring a file over SSH, as an ordinary user at both ends, with nothing to
-install at the other. It reports the throughput of the transfer alone (without log-in), what the kernel saw meanwhile,
-and whether the path was the limit or this machine; then the figure is not one of the path, and the exit code is 4.
+Measures the path to a machine by transferring a file over SSH, or over HTTPS (web servers, and storage that speaks S3),
+as an ordinary user at both ends, with nothing to install at the other. It reports the throughput of the transfer alone
+(without log-in), what the kernel saw meanwhile, and whether the path was the limit or this machine; then the figure is
+not one of the path, and the exit code is 4.
 
 Without REMOTE_FILE, the probe makes a file in a temporary folder at the far end and removes it afterwards. It uses the
 agent, key files, known_hosts and ~/.ssh/config of ssh(1). Jump hosts, second factors and certificates are left to
-ssh(1) itself, which is slower; the measurement says so, and what it costs."""
+ssh(1) itself, which is slower; the measurement says so, and what it costs.
+
+A URL names its file with it; one that ends with / is a folder for --upload. Log-ins are those of ~/.netrc, and of AWS's
+variables and files; certificates are checked."""
 
 _EPILOG = f"""\
 sizes: 500MB, 2GB, 64KiB (kB is 1000 bytes, KiB 1024) · rates: 500Mbit, 10Gbit · times: 10s, 2min
@@ -66,45 +69,43 @@ examples:
   preflight dtn --streams 8 --iterations 5     eight connections at the same time, five times
   preflight dtn run7.tar --to /scratch/run7.tar   to the disk: is that the limit?
   preflight dtn --receive-buffer 4MiB --congestion-control cubic
+  preflight https://portal.example.org/run7.tar --streams 4      ranges of a file, over HTTPS
+  preflight s3://bucket/in/ --upload --endpoint https://s3.example.org
   preflight dtn --iperf3                       iperf3 for comparison, if its server runs there
 
 many sites (preflight --from A,B --help):
   preflight --from dtn1,dtn2,dtn3              every path between them, compared with its history
 
-stored measurements:
-  preflight history HOST · preflight compare A B · preflight plot HOST · preflight check HOST --transfer 2TB
-  preflight predict HOST --transfer 2TB
-  preflight profile add nersc --host HOST --size 2GB --streams 4 · preflight check --profile nersc --measure
-  preflight service install nersc --every 6h --alert COMMAND · preflight export grafana > dashboard.json
+stored measurements (preflight COMMAND --help; commands: history, compare, plot, check, predict, profile, service,
+export):
+  preflight history HOST                       all of them
+  preflight check HOST --transfer 2TB          is the path as good as usual?
+  preflight predict HOST --transfer 2TB        how long will it take?
+  preflight profile add nersc --host HOST --size 2GB --streams 4
+  preflight check --profile nersc --measure
+  preflight service install nersc --every 6h --alert COMMAND
   (to measure a machine with such a name: preflight USER@history)
 
 exit codes: 0 measured, 1 failed (the message says at what), 2 usage, 3 this machine lacks something,
 4 measured, but this machine and not the path was the limit, 130 interrupted
 """
-_FAMILIES = {"inet": Family.IPV4, "inet6": Family.IPV6}
-
-_OF_SOCKETS = (
-    *("send_buffer_bytes", "receive_buffer_bytes", "window_clamp_bytes", "mss_bytes", "congestion_control"),
-    *("mptcp", "ssh_window_bytes"),
-)
-"""Settings of sockets and channels that this program makes itself."""
-
 _LOOK_BACK_S = 1.0
 _BAR = 24
 
 
 def parser() -> ArgumentParser:
     """Returns the command's arguments; `specification` reads those of the transfer."""
-    made = ArgumentParser(
+    made = Parser(
         prog="preflight",
-        usage="%(prog)s [USER@]HOST [REMOTE_FILE] [OPTION ...]\n"
+        usage="%(prog)s [USER@]HOST|URL [REMOTE_FILE] [OPTION ...]\n"
         "       %(prog)s --from HOSTS [--to HOSTS] [OPTION ...]\n"
-        "       %(prog)s history|compare|plot|check|predict|profile|service|export ...",
+        "       %(prog)s COMMAND [OPTION ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("host", nargs="?", metavar="[USER@]HOST", help="a name, an address, or a Host of ~/.ssh/config")
+    made.add_argument(
+        "host", nargs="?", metavar="[USER@]HOST", help="a name, an address, a Host of ~/.ssh/config, or a URL"
+    )
     made.add_argument("remote_file", nargs="?", metavar="REMOTE_FILE", help="download this file instead of a new one")
     add_options(made, "transfer", TRANSFER)
     add_options(made, "connection (by default as the kernel chooses)", CONNECTION)
@@ -141,6 +142,7 @@ def _given(spec: str) -> str:
 
 
 def run(options: Namespace) -> int:
+    take_url(options)
     spec = specification(options)
     location = None if options.forget else store_location(options)
     if profile := profile_of(options, location):
@@ -151,7 +153,7 @@ def run(options: Namespace) -> int:
         from results.store.store import Store
 
         add_profile(Store.open(location), options.profile, spec, host=options.host)
-    result, run_id = measure_and_store(resolved_target(options), spec, location, options)
+    result, run_id = measure_and_store(spec, location, options)
     with output() as console:
         if options.json:
             summary = {"run": run_id, "goodput_bps": result.goodput_bps, "verdict": result.verdict}
@@ -176,50 +178,33 @@ def _named(options: Namespace, spec: TransferSpec) -> dict[str, Any]:
 
 
 def measure_and_store(
-    resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
+    spec: TransferSpec, location: StoreLocation | None, options: Namespace
 ) -> tuple[PreflightResult, str | None]:
     """Measures with a live line on stderr; returns the measurement and the id of its run, if there is a store for it.
 
     Raises:
         FlightpathError: the measurement failed; the iterations that had ended are stored.
     """
-    from probes.preflight.ssh.login import OnlyOpenSsh  # loads paramiko, which other commands do not need
+    from probes.preflight.commands.far_end import far_end  # loads what only a measurement needs
+    from probes.preflight.ssh.login import OnlyOpenSsh
 
-    if spec.family is Family.ANY:
-        spec = replace(spec, family=_FAMILIES.get(resolved.family, Family.ANY))
-    if resolved.only_openssh or spec.client is Client.OPENSSH:
-        return _measure_and_store(resolved, _by_openssh(spec, resolved.only_openssh or "--openssh"), location, options)
+    way = far_end(options, spec)
     try:
-        return _measure_and_store(resolved, spec, location, options)
+        return _measure_and_store(way, location, options)
     except OnlyOpenSsh:
-        return _measure_and_store(resolved, _by_openssh(spec, "second factor"), location, options)
-
-
-def _by_openssh(spec: TransferSpec, why: str) -> TransferSpec:
-    """Returns the specification for a measurement by ssh(1), which makes its sockets itself."""
-    set_here = [name for name in _OF_SOCKETS if getattr(spec, name) != TransferSpec.__dataclass_fields__[name].default]
-    if set_here:
-        option = CONNECTION[set_here[0]]
-        flag = option.flag if isinstance(option, Option) else next(iter(option))
-        raise UsageError(
-            f"{flag}: this host is reached by OpenSSH's client only ({why}), which makes its connections itself",
-            "leave the option out",
-        )
-    return replace(spec, client=Client.OPENSSH)
+        return _measure_and_store(way.by_openssh("second factor"), location, options)
 
 
 def _measure_and_store(
-    resolved: Resolved, spec: TransferSpec, location: StoreLocation | None, options: Namespace
+    way: "WayIn", location: StoreLocation | None, options: Namespace
 ) -> tuple[PreflightResult, str | None]:
     from probes.preflight.measure.measurement import measure
-    from probes.preflight.ssh.session import Access
 
+    target, spec = way.target, way.spec
     recording = (
-        Recording(location, resolved.target, spec, environment=environment(), profile=options.profile)
-        if location
-        else None
+        Recording(location, target, spec, environment=environment(), profile=options.profile) if location else None
     )
-    with LiveLine(resolved.target.name) as live:
+    with LiveLine(target.name) as live:
 
         def ask(what: str) -> str:
             with live.paused():
@@ -229,19 +214,11 @@ def _measure_and_store(
                     raise UsageError(f"{what}: none was given") from None
 
         is_alone = options.batch or not sys.stdin.isatty()
-        version = () if spec.family is Family.ANY else (f"-{spec.family}",)
-        access = Access(
-            accept_new_host_key=options.accept_new_host_key or resolved.accept_new,
-            hash_names=resolved.hash_names,
-            revoked_keys_files=resolved.revoked_keys_files,
-            ask=None if is_alone else ask,
-            ssh_options=(*resolved.ssh_options, *version),
-            terminal=None if is_alone else live.paused,
-        )
+        access = way.access(None if is_alone else ask, None if is_alone else live.paused)
         if recording:
             recording.begin(now())
         try:
-            result = measure(resolved.target, spec, access, live.update, recording.add if recording else None)
+            result = measure(target, spec, access, live.update, recording.add if recording else None)
         except BaseException as error:
             if recording:
                 status = RunStatus.FAILED if isinstance(error, Exception) else RunStatus.INTERRUPTED

@@ -80,7 +80,8 @@ def parser() -> ArgumentParser:
     made.add_argument("--max-age", default="7d", metavar="TIME", help="a history that ended earlier is too old (7d)")
     made.add_argument("--despite-change", action="store_true", help="predict even if the path has just changed")
     made.add_argument("--back-test", action="store_true", help="predict each stored measurement from those before it")
-    add_options(made, "settings of the transfer (those of the newest measurement that has the ones given)", _SETTINGS)
+    group = add_options(made, "settings of the transfer", _SETTINGS)
+    group.description = "by default those of the newest measurement that has the ones given"
     return made
 
 

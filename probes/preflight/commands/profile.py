@@ -12,8 +12,8 @@ from flightpath.command_line import ListOption
 from flightpath.errors import UsageError
 from flightpath.terminal import plain, print_table
 from flightpath.units import counted, format_span
-from probes.preflight.commands.common import open_store, print_line, query_parser, show, sites
-from probes.preflight.history.past import load_one
+from probes.preflight.commands.common import open_store, print_line, query_parser, show, sites, take_url
+from probes.preflight.history.past import ends_of, load_one
 from probes.preflight.history.profiles import (
     Profile,
     add_profile,
@@ -34,7 +34,9 @@ examples:
   preflight profile add mesh --from dtn1,dtn2,dtn3 --time 5s        the paths between them (they send)
   preflight profile add nersc --like RUN                            what a stored measurement measured
   preflight profile adopt                                           a profile of each history that has none
-  preflight --profile nersc · preflight check --profile nersc --measure · preflight predict --profile nersc
+  preflight --profile nersc
+  preflight check --profile nersc --measure
+  preflight predict --profile nersc
 
 Under a profile nothing but its settings is measured, and nothing else moves its baseline. Its history begins with the
 unnamed measurements that measured the same before it was made.
@@ -44,15 +46,17 @@ _PINNED = {**TRANSFER, **CONNECTION, **OUTPUT}
 
 def parser() -> ArgumentParser:
     made = query_parser("profile", "Name and pin what is measured; list, show and remove such profiles.", _EPILOG)
+    made.usage = "%(prog)s ACTION [NAME] [OPTION ...]"
     made.add_argument("action", choices=("add", "list", "show", "remove", "adopt"))
     made.add_argument("name", nargs="?", metavar="NAME", help="the profile; of adopt: only the histories of this host")
     where = made.add_argument_group("what `add` pins").add_mutually_exclusive_group()
-    where.add_argument("--host", metavar="[USER@]HOST", help="the far end of one path")
+    where.add_argument("--host", metavar="[USER@]HOST", help="the far end of one path, or its URL")
     where.add_argument("--from", dest="sources", action=ListOption, metavar="HOSTS", help="where probes run: A,B,...")
     where.add_argument("--like", metavar="RUN", help="host and settings of a stored measurement")
     made.add_argument("--to", dest="targets", action=ListOption, metavar="HOSTS", help="of --from: far ends (the same)")
     pinned = {name: option for name, option in _PINNED.items() if name != "sink"}
     add_options(made, "settings that `add` pins", pinned)
+    made.set_defaults(remote_file=None)  # only a URL names one
     made.add_argument("--download", action="store_true", help="of --from: fetch data instead of sending it")
     return made
 
@@ -81,7 +85,8 @@ def run(options: Namespace) -> int:
 
 
 def _add(store: Store, options: Namespace) -> Profile:
-    given = {name: vars(options)[name] for name in _PINNED if name != "sink"}
+    take_url(options)
+    given = {name: vars(options)[name] for name in (*_PINNED, "remote_file") if name != "sink"}
     if options.like:
         if any(value is not None for value in given.values()):
             raise UsageError("--like: the settings are those of the run", "leave out the other settings, or --like")
@@ -89,9 +94,9 @@ def _add(store: Store, options: Namespace) -> Profile:
         settings = repetition(past.run_id, past.configuration)
         if settings is None:
             raise UsageError(f"{past.run_id} was measured by another version", "name the settings instead")
-        source, _, target = past.host.rpartition("/")
         spec = replace(settings.spec, **settings.left_out)
-        if source:
+        if ends := ends_of(past.host):
+            source, target = ends
             return add_profile(store, options.name, spec, sources=[source], targets=[target])
         return add_profile(store, options.name, spec, host=past.host)
     if options.sources:

@@ -16,9 +16,8 @@ _MANY_STREAMS = 4
 def print_report(console: Console, result: PreflightResult) -> None:
     spec, upload = result.spec, result.spec.direction is Direction.UPLOAD
     streams = f", {spec.streams} streams" if spec.streams > 1 else ""
-    print_line(
-        console, f"{spec.direction} {'to' if upload else 'from'} {result.target}{streams}, {spec.cipher}", "bold"
-    )
+    cipher = result.iterations[-1].streams[0].connection.cipher if result.iterations else spec.cipher
+    print_line(console, f"{spec.direction} {'to' if upload else 'from'} {result.target}{streams}, {cipher}", "bold")
     print_table(console, _transfers(result))
     print_table(console, _phases(result))
     for iteration in result.iterations:

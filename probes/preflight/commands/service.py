@@ -22,7 +22,6 @@ from probes.preflight.commands.common import (
     open_store,
     print_line,
     query_parser,
-    resolved_target,
     show,
 )
 from probes.preflight.history.profiles import Profile, get_profile
@@ -54,7 +53,7 @@ exit codes of `run`: 0 healthy, or too few measurements to say, or not measured 
 measurement, 1 worse than before, 2 usage, 3 this machine lacks something, 4 not measured, not to be trusted, or the
 alert command failed
 """
-_PATHS = {"results", "ssh_config", "textfile"}
+_PATHS = {"results", "ssh_config", "textfile", "ca"}
 _ONLY_HERE = {"system", "run_as", "cron", "spread", "json", "accept_new_host_key", "batch"}
 """Options that `run` does not need."""
 
@@ -193,4 +192,4 @@ def _measure(options: Namespace, profile: Profile) -> None:
     from probes.preflight.commands.measure import measure_and_store  # loads what only a measurement needs
 
     options.host, options.profile, options.batch = profile.host, profile.name, True
-    measure_and_store(resolved_target(options), spec, location, options)
+    measure_and_store(spec, location, options)

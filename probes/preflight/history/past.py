@@ -12,6 +12,7 @@ from flightpath.units import counted, format_bytes, parse_span
 from probes.preflight.history.recording import SCENARIO, limit_of, route_changed, unusual
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import NO_INFLUENCE, TransferSpec
+from probes.preflight.url import is_url, split_url
 from results.records import RunStatus
 from results.store.history import PastRun
 from results.store.query import RunQuery
@@ -130,13 +131,21 @@ def load_one(store: Store, run: str) -> PastMeasurement:
 
 
 def host_name(text: str) -> str:
-    """Returns the name under which measurements are stored: without user, an IPv6 address without brackets."""
+    """Returns the name under which measurements are stored: without user, a URL without a file, and so on."""
+    if is_url(text):
+        return split_url(text)[0]
     name = text.rpartition("@")[2].removeprefix("[").removesuffix("]")
     try:
         name.encode()
     except UnicodeEncodeError:
         raise UsageError(f"{name!r} is no name of a machine: it is not UTF-8") from None
     return name
+
+
+def ends_of(name: str) -> tuple[str, str] | None:
+    """Returns the sites of a path of a matrix, `SOURCE/TARGET`; None for the name of a far end."""
+    source, slash, target = name.partition("/")
+    return (source, target) if slash and not is_url(name) else None
 
 
 def comparable(pasts: Sequence[PastMeasurement], to: PastMeasurement) -> list[PastMeasurement]:

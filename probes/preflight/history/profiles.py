@@ -15,7 +15,7 @@ from typing import Any
 
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from probes.preflight.history.past import METRICS, PastMeasurement, describe, host_name, influences
+from probes.preflight.history.past import METRICS, PastMeasurement, describe, ends_of, host_name, influences
 from probes.preflight.history.recording import SCENARIO
 from probes.preflight.spec import NO_INFLUENCE, NULL_SINK, Direction, TransferSpec, read_json
 from results.records import RunRecord, RunStatus
@@ -214,7 +214,7 @@ def adopt(store: Store, host: str | None) -> list[Profile]:
     for _run_id, plan in store.plans(RunQuery(SCENARIO, host_name(host) if host else None)):
         configuration, path = plan.get("configuration"), str(plan.get("host", ""))
         if isinstance(configuration, Mapping) and not any(_covers(each, plan, path) for each in known):
-            end = "" if "/" in path else path
+            end = "" if ends_of(path) else path
             kinds.setdefault((str(plan.get("profile", "")), end, influences(configuration)), []).append(plan)
     taken, made = {each.name for each in known}, list[Profile]()
     for (profile, end, _settings), plans in kinds.items():
@@ -224,7 +224,7 @@ def adopt(store: Store, host: str | None) -> list[Profile]:
             continue
         name = next(each for each in _names(profile, end or "matrix", configuration) if each not in taken)
         taken.add(name)
-        pairs = [str(plan["host"]).split("/", 1) for plan in plans] if not end else []
+        pairs = [ends for plan in plans if (ends := ends_of(str(plan["host"])))] if not end else []
         sources, targets = (list(dict.fromkeys(pair[side] for pair in pairs)) for side in (0, 1))
         spec = replace(settings.spec, **settings.left_out)
         made.append(add_profile(store, name, spec, host=end, sources=sources, targets=targets))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from probes.preflight.records import IterationResult, KernelSample, LimitedBy, PreflightResult, StreamResult
 from probes.preflight.spec import NO_INFLUENCE, Direction, TransferSpec
-from probes.preflight.target import Target
+from probes.preflight.target import FarEnd
 from results.records import (
     Cell,
     CellResult,
@@ -68,7 +68,7 @@ class Recording:
     def __init__(
         self,
         location: Path | StoreLocation,
-        target: Target,
+        target: FarEnd,
         spec: TransferSpec,
         *,
         environment: Mapping[str, Any] | None = None,
@@ -162,7 +162,7 @@ def load_result(store: Store, run: str) -> PreflightResult | None:
     return None if text is None else PreflightResult.from_json(text)
 
 
-def parameters_of(target: Target, spec: TransferSpec) -> dict[str, ParameterValue]:
+def parameters_of(target: FarEnd, spec: TransferSpec) -> dict[str, ParameterValue]:
     """Returns the columns of a table of results: host, direction, streams, and what differs from the default."""
     return {"host": target.name, "direction": spec.direction, "streams": spec.streams, **unusual(asdict(spec))}
 

@@ -3,6 +3,7 @@
 import os
 import platform
 import socket
+import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -35,6 +36,7 @@ def environment() -> Mapping[str, Any]:
         "python": platform.python_version(),
         "paramiko": version("paramiko"),
         "cryptography": version("cryptography"),
+        "openssl": ssl.OPENSSL_VERSION,
         "sysctls": {name.replace("/", "."): value for name in _SYSCTLS if (value := _sysctl(name)) is not None},
     }
 

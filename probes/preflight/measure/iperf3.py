@@ -6,8 +6,8 @@ import subprocess
 from flightpath.commands import over_mptcp, require
 from flightpath.errors import MissingCapability
 from probes.preflight.records import Iperf3Result
+from probes.preflight.sockets import Address
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Direction, TransferSpec
-from probes.preflight.ssh.sockets import Address
 
 _SETUP_S = 30
 

@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from flightpath.errors import MeasurementFailed
 from flightpath.units import format_rate
+from probes.preflight import sockets
 from probes.preflight.measure import iperf3, route
 from probes.preflight.measure.environment import environment, now
-from probes.preflight.measure.preparation import Plan, prepare
+from probes.preflight.measure.plan import Plan
+from probes.preflight.measure.preparation import prepare_files
+from probes.preflight.measure.web_preparation import prepare_requests
 from probes.preflight.records import (
     EndedBy,
     IterationResult,
@@ -21,16 +24,17 @@ from probes.preflight.records import (
     Status,
     StreamResult,
 )
+from probes.preflight.session import Access, Session
 from probes.preflight.spec import NULL_SINK, Client, Connections, TransferSpec
-from probes.preflight.ssh import sockets
-from probes.preflight.ssh.opening import open_session
 from probes.preflight.ssh.openssh import WINDOW_BYTES
-from probes.preflight.ssh.session import Access, Session
-from probes.preflight.target import Target
+from probes.preflight.ssh.session import SshSession
+from probes.preflight.target import FarEnd
 from probes.preflight.transfer.curve import TransferCurve, aggregate, intervals
+from probes.preflight.transfer.opening import open_session
 from probes.preflight.transfer.pool import WorkerPool
 from probes.preflight.transfer.sinks import local_file
 from probes.preflight.transfer.worker import Job, StreamReport
+from probes.preflight.web.session import WebSession
 
 _KEEPALIVE_S = 15
 _NOTE_MPTCP = "MPTCP was requested, but the far end (or something on the way) speaks TCP only"
@@ -44,7 +48,7 @@ _NEAR_WINDOW = 0.7
 
 
 def measure(
-    target: Target,
+    target: FarEnd,
     spec: TransferSpec,
     access: Access,
     on_progress: OnProgress,
@@ -75,7 +79,7 @@ def measure(
         address = control.address if spec.route else None
         trace = pool.submit(route.trace, address) if address else None
         path_mtu = pool.submit(route.path_mtu, address) if address else None
-        plan = stack.enter_context(prepare(control, spec, on_progress, notes))
+        plan = stack.enter_context(_prepare(control, spec, on_progress, notes))
         on_progress(Status("tracing the route"))
         traced_route = trace.result() if trace else None
         mtu = path_mtu.result() if path_mtu else None
@@ -84,7 +88,7 @@ def measure(
             iterations.append(iterate(number, control, spec, plan, on_progress))
             if on_iteration is not None:
                 on_iteration(iterations[-1])
-        notes += _notes_on(control, spec)
+        notes += _notes_on(control, spec) if isinstance(control, SshSession) else []
         if spec.mptcp and not all(stream.connection.mptcp for each in iterations for stream in each.streams):
             notes.append(_NOTE_MPTCP)
         by_iperf3 = None
@@ -104,6 +108,15 @@ def measure(
         environment=environment(),
         notes=tuple(notes),
     )
+
+
+def _prepare(
+    control: Session, spec: TransferSpec, on_progress: OnProgress, notes: list[str]
+) -> contextlib.AbstractContextManager[Plan]:
+    if isinstance(control, WebSession):
+        return prepare_requests(control, spec, on_progress, notes)
+    assert isinstance(control, SshSession)
+    return prepare_files(control, spec, on_progress, notes)
 
 
 def iterate(number: int, control: Session, spec: TransferSpec, plan: Plan, on_progress: OnProgress) -> IterationResult:
@@ -149,7 +162,7 @@ def _held_by_window(streams: Sequence[StreamResult], round_trip_s: float | None)
     )
 
 
-def _notes_on(control: Session, spec: TransferSpec) -> list[str]:
+def _notes_on(control: SshSession, spec: TransferSpec) -> list[str]:
     """Returns what a reader must know of a connection by OpenSSH's client: what it costs, and what is missing."""
     if spec.client is not Client.OPENSSH:
         return []

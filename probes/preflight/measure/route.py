@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.preflight.records import Hop, Route
-from probes.preflight.ssh.sockets import Address
+from probes.preflight.sockets import Address
 
 _MAX_HOPS = 30
 _LIMIT_S = 5.0

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from probes.preflight.history.past import PastMeasurement
+from probes.preflight.history.past import PastMeasurement, ends_of
 from probes.preflight.records import Interval, IterationResult, PreflightResult, StreamResult
 from probes.preflight.spec import Direction
+from probes.preflight.target import WebTarget
 
 _SPACE = uuid.UUID("6f0c1f0e-3a55-4c5e-9d3b-4d1e1a0f9f11")
 """Namespace of task and run ids, which are the same each time that a measurement is exported."""
@@ -19,8 +20,8 @@ _SPACE = uuid.UUID("6f0c1f0e-3a55-4c5e-9d3b-4d1e1a0f9f11")
 def records(past: PastMeasurement, result: PreflightResult) -> Iterable[dict[str, Any]]:
     """Yields a record for each iteration of a measurement."""
     spec = result.spec
-    here, _, there = past.host.rpartition("/")  # a path of a matrix names both
-    ends = here or str(result.environment.get("host", "localhost")), there
+    there = result.target.host if isinstance(result.target, WebTarget) else past.host
+    ends = ends_of(past.host) or (str(result.environment.get("host", "localhost")), there)
     source, target = ends if spec.direction is Direction.UPLOAD else ends[::-1]
     agent = str(result.environment.get("host", "localhost"))
     task = uuid.uuid5(_SPACE, repr(past.conditions))

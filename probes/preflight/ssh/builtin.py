@@ -12,21 +12,22 @@ from paramiko.ssh_exception import IncompatiblePeer
 from flightpath import tcp_info
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
+from probes.preflight import sockets
 from probes.preflight.records import KernelSample, SocketFacts
+from probes.preflight.sockets import Address
 from probes.preflight.spec import Direction, TransferSpec
-from probes.preflight.ssh import host_keys, sockets
+from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.login import Credential, Login, OnlyOpenSsh
 from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES, BulkPacketizer
-from probes.preflight.ssh.session import Access, Session, no_further_session, no_sftp
+from probes.preflight.ssh.session import SshAccess, SshSession, no_further_session, no_sftp
 from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
-from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 
 
-class BuiltInSession(Session):
+class BuiltInSession(SshSession):
     """A connection by paramiko, with the packet layer of `packetizer`."""
 
-    def __init__(self, target: Target, addresses: Sequence[Address], spec: TransferSpec, access: Access) -> None:
+    def __init__(self, target: Target, addresses: Sequence[Address], spec: TransferSpec, access: SshAccess) -> None:
         """Connects to the far end and logs in."""
         logging.getLogger("paramiko").propagate = False  # it logs each error before it raises it
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -64,7 +65,7 @@ class BuiltInSession(Session):
         return BuiltInSession(self.target, self._addresses, self._spec, self.access_for_streams())
 
     @override
-    def access_for_streams(self) -> Access:
+    def access_for_streams(self) -> SshAccess:
         checked = {"expected_key": self.host_key.fingerprint, "credential": self.credential}
         return replace(self._access, ask=None, terminal=None, **checked)
 
@@ -144,7 +145,7 @@ class BuiltInSession(Session):
                 raise MeasurementFailed(f"{where} answers, but not as an SSH server", "check the port") from error
             raise MeasurementFailed(f"{where}: the key exchange failed: {reason(error)}") from error
 
-    def _check_host_key(self, access: Access, known: Sequence[host_keys.KnownKey]) -> None:
+    def _check_host_key(self, access: SshAccess, known: Sequence[host_keys.KnownKey]) -> None:
         fingerprint = self.host_key.fingerprint
         if access.expected_key is not None:
             if fingerprint != access.expected_key:
@@ -156,7 +157,7 @@ class BuiltInSession(Session):
                 raise host_keys.unknown(self.target, self.host_key.get_name(), fingerprint)
             self.added_to = host_keys.add(self.target, self.host_key, hash_name=access.hash_names)
 
-    def _log_in(self, access: Access) -> Credential:
+    def _log_in(self, access: SshAccess) -> Credential:
         login = Login(self.transport, self.target, access.ask)
         try:
             if access.credential is None:

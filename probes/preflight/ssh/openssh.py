@@ -25,13 +25,14 @@ from flightpath.commands import end, require
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from flightpath.terminal import visible
+from probes.preflight import sockets
 from probes.preflight.records import KernelSample, SocketFacts
 from probes.preflight.spec import Direction, TransferSpec
-from probes.preflight.ssh import host_keys, sockets
+from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.login import LoginRefused
 from probes.preflight.ssh.openssh_log import OpenSshLog
 from probes.preflight.ssh.piped_sftp import Pipe, PipedSftp
-from probes.preflight.ssh.session import Access, Session, SharedConnection, no_further_session, no_sftp
+from probes.preflight.ssh.session import SharedConnection, SshAccess, SshSession, no_further_session, no_sftp
 from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
 from probes.preflight.ssh.socket_folder import folder_of_sockets
 from probes.preflight.target import Target
@@ -50,14 +51,14 @@ _QUIET = (
 )
 
 
-class OpenSshSession(Session):
+class OpenSshSession(SshSession):
     """A connection by ssh(1).
 
     Without a terminal it asks nothing, unless the user has set SSH_ASKPASS_REQUIRE=force. A log-in that asked is not
     repeated: further sessions share its connection.
     """
 
-    def __init__(self, target: Target, spec: TransferSpec, access: Access) -> None:
+    def __init__(self, target: Target, spec: TransferSpec, access: SshAccess) -> None:
         """Connects to the far end and logs in, or takes the connection that `access` shares."""
         super().__init__(target, spec, access)
         self.address = None
@@ -100,7 +101,7 @@ class OpenSshSession(Session):
         return OpenSshSession(self.target, self._spec, self.access_for_streams())
 
     @override
-    def access_for_streams(self) -> Access:
+    def access_for_streams(self) -> SshAccess:
         shared = self.connection if self._has_asked else None
         return replace(self._access, ask=None, terminal=None, expected_key=self.connection.host_key, shared=shared)
 

@@ -1,18 +1,17 @@
-"""An SSH connection to the far end: what a measurement needs of it, whichever program speaks SSH."""
+"""An SSH connection to the far end: what preparing and transferring files needs of it, whichever program speaks SSH."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Self
 
 from flightpath.errors import MeasurementFailed
-from probes.preflight.records import KernelSample, SocketFacts
+from flightpath.overrides import override
+from probes.preflight.session import Access, Session
 from probes.preflight.spec import TransferSpec
 from probes.preflight.ssh import steady_clock
 from probes.preflight.ssh.login import Ask, Credential
 from probes.preflight.ssh.sftp import Sftp
-from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target
 
 steady_clock.use()
@@ -40,7 +39,7 @@ class SharedConnection:
 
 
 @dataclass(frozen=True)
-class Access:
+class SshAccess(Access):
     """Verification of the host key, and log-in.
 
     Attributes:
@@ -65,46 +64,21 @@ class Access:
     shared: SharedConnection | None = None
 
 
-class Session(ABC):
-    """A connection that has logged in. As a context manager, it is closed at the end of the block.
+class SshSession(Session):
+    """A connection by SSH, whichever program speaks it."""
 
-    Attributes:
-        address: address that answered, to which all further connections go; None if only ssh(1) knows it.
-        connect_s, key_exchange_s, authentication_s: see `records.Phases`.
-        added_to: the file to which the host key was added; "" if it was known.
-        notes: what a reader of the measurement must know of the connection.
-    """
+    target: Target
 
-    address: Address | None
-    connect_s: float
-    key_exchange_s: float
-    authentication_s: float
-    notes: tuple[str, ...] = ()
-
-    def __init__(self, target: Target, spec: TransferSpec, access: Access) -> None:
+    def __init__(self, target: Target, spec: TransferSpec, access: SshAccess) -> None:
         self.target, self._spec, self._access = target, spec, access
-        self.added_to = ""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @override
+    @abstractmethod
+    def access_for_streams(self) -> SshAccess: ...
 
     @abstractmethod
-    def close(self) -> None: ...
-
-    @abstractmethod
-    def keep_alive(self, interval_s: int) -> None:
-        """Sends something whenever nothing was sent for this time, so that nobody on the way forgets the connection."""
-
-    @abstractmethod
-    def reconnected(self) -> "Session":
+    def reconnected(self) -> "SshSession":
         """Opens another connection to the same machine, without a question."""
-
-    @abstractmethod
-    def access_for_streams(self) -> Access:
-        """Returns the access of further connections: this one's host key and log-in, without prompts."""
 
     @abstractmethod
     def open_sftp(self, window_bytes: int = 2**21) -> Sftp:
@@ -116,40 +90,6 @@ class Session(ABC):
 
         The consumer must not keep the view that it gets.
         """
-
-    @abstractmethod
-    def facts(self) -> SocketFacts: ...
-
-    @abstractmethod
-    def sample(self) -> KernelSample | None:
-        """Returns TCP_INFO now; None if the connection is closed, or is not this process's to look into."""
-
-    def smoothed_rtt_s(self) -> float:
-        """Returns the kernel's smoothed round-trip time; raises OSError if the connection is not there to be asked."""
-        raise OSError
-
-    @property
-    @abstractmethod
-    def is_active(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def failure(self) -> Exception | None:
-        """The error that ended the connection, if any."""
-
-    @property
-    def cipher_ns(self) -> int:
-        """Processor time that this process spent decrypting."""
-        return 0
-
-    def helper_used_s(self) -> tuple[float, float]:
-        """Returns the processor time of the process that speaks SSH, if it is not this one, and how long it queued."""
-        return 0.0, 0.0
-
-    @property
-    def round_trip_s(self) -> float | None:
-        """The round trip of a request, if the far end's answers are held to a fixed window in each."""
-        return None
 
 
 def no_further_session(target: Target, why: str) -> MeasurementFailed:

@@ -1,4 +1,4 @@
-"""One stream of a download: reads are requested far ahead, so that the path stays full.
+"""One stream of a download by SFTP: reads are requested far ahead, so that the path stays full.
 
 The read-ahead is bounded and nothing that arrives is kept, so memory does not grow with the file.
 """
@@ -11,8 +11,9 @@ from paramiko import SFTPFile
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from probes.preflight.ssh.sftp import Sftp
+from probes.preflight.transfer.sftp_stream import EOF, Requests, SftpStream
 from probes.preflight.transfer.sinks import Sink
-from probes.preflight.transfer.stream import EOF, Part, Requests, Stream
+from probes.preflight.transfer.stream import Part
 
 _READ = 5
 _MAX_REQUESTS_AT_ONCE = 256
@@ -21,7 +22,7 @@ _REFILL_BELOW = 0.75
 """Fraction of the read-ahead below which more is requested."""
 
 
-class Download(Stream):
+class Download(SftpStream):
     """Reads a part of a remote file.
 
     `receive` runs in the transport's thread and never waits for the network; `pump` may.

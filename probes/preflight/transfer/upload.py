@@ -1,4 +1,4 @@
-"""One stream of an upload: writes are sent ahead of their confirmations, as far as the far end's window allows."""
+"""One stream of an upload by SFTP: writes are sent ahead of confirmations, as far as the far end's window allows."""
 
 import contextlib
 import os
@@ -11,7 +11,8 @@ from paramiko.ssh_exception import SSHException
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from probes.preflight.ssh.sftp import Sftp
-from probes.preflight.transfer.stream import OK, Part, Requests, Stream
+from probes.preflight.transfer.sftp_stream import OK, Requests, SftpStream
+from probes.preflight.transfer.stream import Part
 
 _WRITE = 6
 
@@ -20,7 +21,7 @@ class WriteRefused(MeasurementFailed):
     """The far end refused a write."""
 
 
-class Upload(Stream):
+class Upload(SftpStream):
     """Writes random bytes to a part of a remote file, in a thread of its own."""
 
     def __init__(self, sftp: Sftp, file: SFTPFile, part: Part, requests: Requests) -> None:

@@ -12,32 +12,18 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from paramiko import SFTPFile
-
 from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.records import ClientLoad, EndedBy, KernelSample, Phases, SocketFacts
+from probes.preflight.session import Access, Session
+from probes.preflight.sockets import Address
 from probes.preflight.spec import NULL_SINK, Direction, TransferSpec
-from probes.preflight.ssh.opening import open_session
-from probes.preflight.ssh.packetizer import MAX_PACKET_BYTES
-from probes.preflight.ssh.session import Access, Session
-from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
+from probes.preflight.ssh.sftp import TRANSPORT_ERRORS
 from probes.preflight.ssh.socket_folder import FOLDER_OF_SOCKETS
-from probes.preflight.ssh.sockets import Address
-from probes.preflight.target import Target
+from probes.preflight.target import FarEnd
 from probes.preflight.transfer.curve import TransferCurve
-from probes.preflight.transfer.download import Download
+from probes.preflight.transfer.opening import FIRST_AHEAD_BYTES, open_session, open_stream
 from probes.preflight.transfer.sinks import FileSink, Sink
-from probes.preflight.transfer.stream import Part, Requests, Stream
-from probes.preflight.transfer.upload import Upload
-
-_AMPLE_WINDOW_BYTES = 128 * 1024 * 1024
-"""Default SSH window of a stream, and limit of the read-ahead: 10 Gb/s over 100 ms."""
-
-_UPLOAD_WINDOW_BYTES = 2 * 1024 * 1024
-
-_FIRST_AHEAD_BYTES = 4 * 1024 * 1024
-"""Initial read-ahead. The far end's sshd keeps in memory what does not fit into its socket, and becomes slow if
-that is much more than the path holds."""
+from probes.preflight.transfer.stream import Part, Stream
 
 _AHEAD_OF_PATH = 4
 """Read-ahead as a multiple of the data in flight: the flight itself, as much in the socket's buffer behind it
@@ -55,7 +41,7 @@ if (
 class Job:
     """All that a stream process needs; its secrets go through a pipe, never through a command line."""
 
-    target: Target
+    target: FarEnd
     spec: TransferSpec
     addresses: tuple[Address, ...]
     access: Access
@@ -104,7 +90,6 @@ class _Worker:
 
     def __init__(self, session: Session, job: Job, pipe: Connection) -> None:
         self._session, self._job, self._pipe, self._spec = session, job, pipe, job.spec
-        self._window = job.spec.ssh_window_bytes or _AMPLE_WINDOW_BYTES
         self._samples: list[KernelSample] = []
         self._sinks: list[Sink] = []
         self._sample_due = self._progress_due = 0.0
@@ -148,27 +133,13 @@ class _Worker:
         return StreamReport(stream.part.number, curve, phases, tuple(self._samples), facts, load, self._ended_by)
 
     def _open(self, part: Part) -> Stream:
-        spec, upload = self._spec, self._spec.direction is Direction.UPLOAD
-        sftp = self._session.open_sftp(_UPLOAD_WINDOW_BYTES if upload else self._window)
-        read, write = sftp.limits()
-        largest = min(write if upload else read, MAX_PACKET_BYTES)
-        requests = Requests(
-            size_bytes=min(spec.request_bytes or largest, largest),
-            ahead_bytes=_AMPLE_WINDOW_BYTES if upload else min(self._window, _FIRST_AHEAD_BYTES),
-            rate_bps=spec.rate_limit_bps / spec.streams if spec.rate_limit_bps else None,
-        )
-        file = _open_remote(sftp, part.path, "w" if upload else "r")
-        if upload:
-            stream: Stream = Upload(sftp, file, part, requests)
-        else:
-            self._sinks.append(Sink() if self._job.sink == NULL_SINK else FileSink(self._job.sink))
-            stream = Download(sftp, file, part, requests, self._sinks[-1])
-        self._session.consume(sftp, stream.receive)
-        return stream
+        discards = self._spec.direction is Direction.UPLOAD or self._job.sink == NULL_SINK
+        self._sinks.append(Sink() if discards else FileSink(self._job.sink))
+        return open_stream(self._session, self._spec, part, self._sinks[-1])
 
     def _watch(self, streams: list[Stream]) -> None:
         """Waits until all streams have ended; samples, reports progress, and enforces the limits meanwhile."""
-        tick = 0.01 if self._spec.rate_limit_bps else 0.05
+        tick = min(stream.tick_s for stream in streams)
         deadline, limit_s = math.inf, self._spec.duration_limit_s
         while running := [stream for stream in streams if not stream.ended.is_set()]:
             running[0].ended.wait(tick)
@@ -198,9 +169,9 @@ class _Worker:
             total = sum(stream.recorder.total for stream in streams)
             self._last_look = now, total
             in_flight = (total - total_before) / (now - before) * rtt_s if now > before else 0.0
-            ahead = _FIRST_AHEAD_BYTES + _AHEAD_OF_PATH * in_flight / len(streams)
+            ahead = FIRST_AHEAD_BYTES + _AHEAD_OF_PATH * in_flight / len(streams)
             for stream in streams:
-                stream.allow_ahead(min(self._window, round(ahead)))
+                stream.allow_ahead(round(ahead))
 
     def _pump(self, running: list[Stream], now: float) -> None:
         for stream in running:
@@ -238,17 +209,6 @@ class _Worker:
     def _sample(self) -> None:
         if sample := self._session.sample():
             self._samples.append(sample)
-
-
-def _open_remote(sftp: Sftp, path: str, mode: str) -> SFTPFile:
-    try:
-        return sftp.open(path, mode)
-    except FileNotFoundError:
-        raise MeasurementFailed(f"there is no {path!r} at the far end", "a relative path begins in the home") from None
-    except PermissionError:
-        raise MeasurementFailed(f"{path!r} at the far end: permission denied") from None
-    except TRANSPORT_ERRORS as error:
-        raise MeasurementFailed(f"{path!r} at the far end: {reason(error)}") from error
 
 
 def _queued_s() -> float:

@@ -2,11 +2,14 @@
 
 import json
 import re
+import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import permutations
@@ -16,6 +19,7 @@ import pytest
 
 from controllers.network.description import Network, Switch
 from controllers.openflow.rules import forwarding_rules
+from controllers.view.client import View
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
@@ -31,6 +35,8 @@ from topologies.testbed.testbed import Testbed
 SWITCHES = ("s1", "s2")
 SOURCE, TARGET, OTHER = "dtn1", "dtn2", "x1"
 """Two hosts of a connection; another one on the source's switch."""
+DESCRIPTORS, CONNECTIONS = 40, 60
+HELLO = bytes.fromhex("0400000800000001")  # OpenFlow 1.3, OFPT_HELLO
 
 pytestmark = [
     pytest.mark.in_sandbox,
@@ -219,3 +225,25 @@ def test_it_ends_with_its_parent(command):
     kernel_settings.bring_up("lo")
     with orphaned(command):
         pass
+
+
+def test_it_accepts_connections_again_when_it_has_file_descriptors_again(command):
+    """To a switch it says hello, and who asks for its view gets an answer."""
+    kernel_settings.bring_up("lo")
+    for place in (0, 1):
+        process, first = started([*command, "--policy", "--rest", "127.0.0.1:0"])
+        ports = {line: int(line.rpartition(":")[2]) for line in (first, process.stdout.readline())}
+        switch, view = (("127.0.0.1", port) for _, port in sorted(ports.items()))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+        crowd = [socket.create_connection((switch, view)[place], timeout=10) for _ in range(CONNECTIONS)]
+        assert "Too many open files" in process.stderr.readline()
+        time.sleep(1)  # for ten further attempts
+        for one in crowd:
+            one.close()
+        with socket.create_connection(switch, timeout=20) as connection:
+            connection.sendall(HELLO)
+            assert connection.recv(2) == HELLO[:2]
+        assert View("http://{}:{}".format(*view)).metrics()
+        process.kill()
+        _, output = process.communicate()
+        assert "cannot accept" not in output, "it says so once, not at each attempt"

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -158,6 +159,13 @@ def test_it_is_said_that_there_is_no_room_for_its_memory(tmp_path, room_mib, cod
     assert done.returncode == code and f"kernel {said}" in done.stderr, done.stderr
     assert f"room for {room_mib}" in done.stderr or f"room for {room_mib - 1}" in done.stderr
     assert "--shm-size" in done.stderr
+
+
+def test_a_folder_that_the_guest_has_not_is_refused():
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="flightpath-test-") as folder:
+        done = finished([*RUN, "--discard", "--", "true"], cwd=folder)
+        assert (done.returncode, folder in done.stderr and "in another folder" in done.stderr) == (2, True), done
+        assert finished([*RUN, "--", "touch", "kept"], cwd=folder).returncode == 0 and Path(folder, "kept").exists()
 
 
 def test_a_round_trip_is_exact():

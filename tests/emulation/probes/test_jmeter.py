@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -133,7 +132,6 @@ class Namespace(NamespaceHost):
 
     def __init__(self, *, mptcp: bool = False, **misbehaviour: str) -> None:
         super().__init__()
-        self.run("ip", "route", "add", "10.9.9.0/24", "dev", "lo")
         paths = {path.replace("__", "/"): how for path, how in misbehaviour.items()}
         serve = [sys.executable, __file__, json.dumps(paths), *(["--mptcp"] if mptcp else [])]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -274,17 +272,6 @@ def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
     assert waited.max() >= 350
 
 
-@pytest.mark.nightly  # what JMeter says of either is in tests/unit/probes/test_jmeter_metrics.py
-@pytest.mark.parametrize(
-    ("change", "kind"), [({"port": 81}, "connection_refused"), ({"address": "10.9.9.9"}, "connect_timeout")]
-)
-def test_a_server_that_is_not_there(load, tmp_path, change, kind):
-    one = load(1, ramp_s=0.0, connect_timeout_s=0.1, port=change.get("port", 80))
-    with Namespace() as host:
-        run = one.run(host, change.get("address", LOCAL), folder=tmp_path / "run")
-    assert Counter(failure.kind for failure in run.samples.failures) == {kind: len(REQUESTS)}
-
-
 @pytest.mark.virtual
 @pytest.mark.parametrize("mptcp", [nightly(False), True])
 def test_the_schedule_holds_although_somebody_sets_the_time_of_day_all_the_time(load, tmp_path, mptcp):
@@ -348,18 +335,6 @@ def test_a_plan_that_jmeter_cannot_read_is_a_failure(load, tmp_path):
     broken.write_text("<jmeterTestPlan")
     with Namespace() as host, pytest.raises(MeasurementFailed, match="expected the opening tag"):
         JMeterLoad(**{**vars(load(1)), "plan": broken}).run(host, LOCAL, folder=tmp_path / "run")
-
-
-@pytest.mark.nightly  # as with a plan that it cannot read: no request is made
-def test_a_jmeter_without_functions_is_a_failure_and_not_a_load_of_nothing(load, tmp_path):
-    home = tmp_path / "jmeter"
-    shutil.copytree(HOME, home, copy_function=os.symlink)
-    # JMeter finds its home by the place of its own jar, links resolved.
-    (home / "bin" / "ApacheJMeter.jar").unlink()
-    shutil.copy(HOME / "bin" / "ApacheJMeter.jar", home / "bin")
-    next((home / "lib" / "ext").glob("ApacheJMeter_functions*.jar")).unlink()
-    with Namespace() as host, pytest.raises(MeasurementFailed, match="JMeter"):
-        JMeterLoad(**{**vars(load(1)), "home": home}).run(host, LOCAL, folder=tmp_path / "run")
 
 
 if __name__ == "__main__":

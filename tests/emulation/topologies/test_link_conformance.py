@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from flightpath.commands import CommandFailed
 from flightpath.waiting import wait_until
 from tests.support.link_pair import HEADERS, LARGE, SMALL, Arrival, Pair, balanced, transfer
 from topologies.hosts.multihomed import MultihomedHost
@@ -373,6 +374,17 @@ def test_loss_meets_those_that_come_after_the_change(emulator):
         pair.link.change(loss=0.0)
         pair.send(20, size=SMALL)
         assert pair.settled()["drops"]["loss"] == 20
+
+
+def test_an_end_shows_its_rate_as_its_speed_where_the_kernel_lets_it_be_set(emulator):
+    with linked(emulator, LinkSpec(bandwidth_bps=50_000_000)) as pair:
+        for host in pair.hosts.values():
+            end = host.intfs[0].name
+            shown = "10000Mb/s" if emulator == "netem" else "50Mb/s"
+            assert f"Speed: {shown}" in host.run(["ethtool", end])
+            if emulator == "netem":  # veth takes no speed, up to Linux 7.3 at least
+                with pytest.raises(CommandFailed, match="not supported"):
+                    host.run(["ethtool", "-s", end, "speed", "100", "duplex", "full", "autoneg", "off"])
 
 
 def test_changes_happen_at_their_time(emulator):

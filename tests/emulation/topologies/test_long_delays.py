@@ -1,6 +1,7 @@
 """Links to deep space, with the kernel's stack as it is: minutes away, in virtual time."""
 
 import sys
+import time
 
 import pytest
 
@@ -54,10 +55,21 @@ def test_ping_and_udp_cross_a_link_of_minutes_and_tcp_says_which_timer_ended_it(
 
         with Iperf3Server(there, TEMPORARY), pytest.raises(MeasurementFailed) as ended:
             Iperf3(seconds=1, round_trip_s=round_trip_s).run(here, there.address())
-        timer = (
-            r"no answer within 13\d s: TCP gave up after 6 retransmissions of its SYN \(net\.ipv4\.tcp_syn_retries\)"
-        )
+        timer = r"no answer within 13\d s: TCP gave up connecting \(net\.ipv4\.tcp_syn_retries is 6\)"
         assert ended.match(rf"^iperf3 from dtn1 to 10\.0\.0\.2: {timer}$")
+
+
+def test_a_transfer_whose_path_goes_silent_for_long_says_which_timer_ended_it():
+    with Testbed(DtnPair(LinkSpec.parse(bandwidth="1Mbit", delay="1s"), switched=False)) as testbed:
+        here, there = testbed.net.hosts
+        silent_ns = time.monotonic_ns() + 30_000_000_000
+        testbed.link(here.name, 0).set_black_hole(True, at_ns=silent_ns)
+        with Iperf3Server(there, TEMPORARY, interval_s=60), pytest.raises(MeasurementFailed) as ended:
+            Iperf3(seconds=7200, interval_s=60, round_trip_s=2).run(here, there.address())
+        timer = r"no answer any more: TCP gave up the connection \(net\.ipv4\.tcp_retries2 is 15\)"
+        assert ended.match(rf"^iperf3 from dtn1 to 10\.0\.0\.2: {timer}$")
+        # As long as 15 retransmissions from 0.2 s on, twice as long each time and 120 s at most: at least 924.6 s.
+        assert 924.6 < (time.monotonic_ns() - silent_ns) / 1e9 < 924.6 + 120
 
 
 @pytest.mark.nightly

@@ -93,20 +93,21 @@ def test_interfaces_and_shared_memory_made_inside_are_not_seen_outside(sandboxed
     assert not memory.exists()
 
 
-def test_run_is_private_and_kept_folders_stay_visible(sandboxed):
-    kept = Path("/run") / f"flightpath-test-{os.getpid()}"
+@pytest.mark.parametrize("folder", ["/run", "/dev/shm"])
+def test_a_folder_is_private_and_those_kept_in_it_stay_visible(sandboxed, folder):
+    kept = Path(folder, f"flightpath-test-{os.getpid()}")
     kept.mkdir()
     try:
         from topologies.sandbox import sandbox
 
         def main() -> int:
             (kept / "result").write_text("kept")
-            Path("/run/lost").write_text("private")
+            Path(folder, "lost").write_text("private")
             return 7
 
         assert sandbox.run_inside(main, keep=[kept]) == 7
         assert (kept / "result").read_text() == "kept"
-        assert not Path("/run/lost").exists()
+        assert not Path(folder, "lost").exists()
     finally:
         for path in kept.iterdir():
             path.unlink()

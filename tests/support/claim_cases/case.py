@@ -2,17 +2,17 @@
 
 import itertools
 import random
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from experiments.parameters import Axis
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 
-Point = Mapping[str, object]
+Point = Mapping[str, Any]
 Values = Mapping[str, float]
-Change = Callable[[Point, Values], Values]
-"""Other values of some metrics in a cell."""
 
 QUIET = (0.9999, 1.0, 1.0001)
 """Factors of the repetitions of an exact measurement."""
@@ -20,15 +20,47 @@ QUIET = (0.9999, 1.0, 1.0001)
 NOISY = (0.1, 0.5, 1.0, 2.0, 10.0)
 """Factors of repetitions that say nothing."""
 
+SAME: Values = {
+    **{"goodput": 1e8, "ftp_goodput": 1e8, "ftp_download": 10.0, "download": 5.0, "cpu_total": 50.0},
+    **{"share_of_sum": 50.0, "rtt": 5.0, "cpu_sender": 25.0, "cpu_receiver": 20.0, "cpu_per_gbps": 100.0},
+}
+"""No difference between any cells."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Other values of some metrics in the cells with some parameters: numbers, or expressions.
+
+    An expression has the paper's values, the cell's parameters, and the constants of the world as its names.
+    """
+
+    values: Mapping[str, float | str]
+    at: Point = field(default_factory=dict)
+
+    def of(self, point: Point, paper: Values, constants: Values) -> Values:
+        """The changed values in a cell."""
+        if not is_at(point, self.at):
+            return {}
+        names = {**constants, **paper, **point}
+        return {name: eval(text, names) if isinstance(text, str) else text for name, text in self.values.items()}
+
+
+NO_CHANGE = Change({})
+
 
 @dataclass(frozen=True)
 class Case:
     """What is fed to a claim, and what it must say.
 
+    In a file, a table with the sentence of the claim has as keys these attributes, of which `opposite` must be there,
+    and further ones. `at` are the parameters of the cells in which the opposite is measured, and `tie_at` those of the
+    tie; without them it is all cells. `bound` stands for a `tie` that is not decided. A list of values of a parameter
+    stands for any of them.
+
     Attributes:
         opposite: makes of the paper's values what the claim denies.
         tie: makes of them what is at the edge: no difference, or exactly the bound.
-        gap: the parameters of cells that are missing.
+        gap: the parameters of cells that are missing; by default `at`.
         on_tie: the verdict on a tie.
         on_tie_of_size: the verdict on it of the claim on the size.
         noise: the factors of the repetitions.
@@ -40,46 +72,66 @@ class Case:
     opposite: Change
     tie: Change
     gap: Point
-    on_tie: ClaimVerdict = ClaimVerdict.NOT_REPRODUCED
-    on_tie_of_size: ClaimVerdict = ClaimVerdict.NOT_REPRODUCED
+    on_tie: str = ClaimVerdict.NOT_REPRODUCED
+    on_tie_of_size: str = ClaimVerdict.NOT_REPRODUCED
     noise: Sequence[float] = NOISY
-    on_noise: ClaimVerdict = ClaimVerdict.NOT_DECIDED
-    on_one: ClaimVerdict | None = None
+    on_noise: str = ClaimVerdict.NOT_DECIDED
+    on_one: str | None = None
     noise_of_opposite: Sequence[float] = QUIET
+
+    @classmethod
+    def read(
+        cls, opposite: Values, at: Point | None = None, tie: Values = SAME, tie_at: Point | None = None, **more: Any
+    ) -> "Case":
+        """The case in a table of a file."""
+        if bound := more.pop("bound", None):
+            tie, more["on_tie"] = bound, ClaimVerdict.NOT_DECIDED
+        return cls(Change(opposite, at or {}), Change(tie, tie_at or {}), **{"gap": at or {}, **more})
+
+
+def all_cases() -> dict[str, dict[str, Case]]:
+    """The cases of all files, by world and sentence."""
+    worlds: dict[str, dict[str, Case]] = {}
+    for file in sorted(Path(__file__).parent.glob("*.toml")):
+        for world, tables in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            worlds[world] = {sentence: Case.read(**table) for sentence, table in tables.items()}
+    return worlds
+
+
+def case_in(cases: Mapping[str, Case], sentence: str) -> Case | None:
+    """The case of a claim; that on a size has the runs of the claim on the direction."""
+    case = cases.get(sentence)
+    if case is None and (case := cases.get(sentence.removesuffix(": by how much"))) is not None:
+        return replace(case, on_tie=case.on_tie_of_size)
+    return case
 
 
 @dataclass(frozen=True)
 class World:
-    """What a paper measured, and the case of each of its claims by its sentence.
+    """What a paper measured.
 
     Attributes:
         paper: the metrics of a cell, in the units of the claims' metrics; `noise` is a power of the noise.
         exact: metrics that have no noise, because they are not measured.
         of_series: metrics that become a series of ups and downs by as much.
+        constants: further names for the expressions of cases.
     """
 
     points: Sequence[Point]
     paper: Callable[[Point], Values]
-    cases: Mapping[str, Case]
     exact: Sequence[str] = ()
     of_series: Sequence[str] = ()
-
-    def case(self, sentence: str) -> Case | None:
-        """The case of a claim; that on a size has the runs of the claim on the direction."""
-        case = self.cases.get(sentence)
-        if case is None and (case := self.cases.get(sentence.removesuffix(": by how much"))) is not None:
-            return replace(case, on_tie=case.on_tie_of_size)
-        return case
+    constants: Values = field(default_factory=dict)
 
     def run(
-        self, change: Change = lambda point, values: {}, gap: Point | None = None, noise: Sequence[float] = QUIET
+        self, change: Change = NO_CHANGE, gap: Point | None = None, noise: Sequence[float] = QUIET
     ) -> list[CellResult]:
         """The cells of a run, without those with the parameters of the gap."""
-        cells = []
+        cells: list[CellResult] = []
         for point in self.points:
-            if gap is None or not is_at(point, **gap):
+            if gap is None or not is_at(point, gap):
                 paper = self.paper(point)
-                cells += self._cells(point, {**paper, **change(point, paper)}, noise)
+                cells += self._cells(point, {**paper, **change.of(point, paper, self.constants)}, noise)
         return cells
 
     def _cells(self, point: Point, values: Values, noise: Sequence[float]) -> Iterable[CellResult]:
@@ -103,44 +155,9 @@ def grid(axes: Iterable[Axis], **more: Sequence[object]) -> list[Point]:
     return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
-def is_at(point: Point, **parameters: object) -> bool:
-    """Whether a cell has some parameters; a tuple stands for any of its values."""
-    return all(point[name] in (value if isinstance(value, tuple) else (value,)) for name, value in parameters.items())
-
-
-def where(wanted: Point, change: Change) -> Change:
-    """A change of the cells with some parameters only."""
-    return lambda point, values: change(point, values) if is_at(point, **wanted) else {}
-
-
-def times(metric: str, factor: float) -> Change:
-    """A metric that is so many times as large."""
-    return lambda point, values: {metric: values[metric] * factor}
-
-
-def constant(**values: float) -> Change:
-    """The same values in all cells."""
-    return lambda point, paper: values
-
-
-SAME = constant(
-    goodput=1e8,
-    ftp_goodput=1e8,
-    ftp_download=10.0,
-    download=5.0,
-    cpu_total=50.0,
-    share_of_sum=50.0,
-    rtt=5.0,
-    cpu_sender=25.0,
-    cpu_receiver=20.0,
-    cpu_per_gbps=100.0,
-)
-"""No difference between any cells."""
-
-
-def case(refuting: Point, change: Change, gap: Point | None = None, tie: Change = SAME, **more: Any) -> Case:
-    """A case whose opposite is a change of some cells; if no others are given, these are missing in the gap."""
-    return Case(where(refuting, change), tie, refuting if gap is None else gap, **more)
+def is_at(point: Point, parameters: Point) -> bool:
+    """Whether a cell has some parameters."""
+    return all(point[name] in (value if isinstance(value, list) else (value,)) for name, value in parameters.items())
 
 
 def _ups_and_downs(by: float) -> Series:

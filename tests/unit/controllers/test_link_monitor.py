@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
 from controllers.forwarding.link_probes import Prober, is_probe
@@ -143,17 +141,6 @@ def test_a_link_whose_switch_is_not_connected_is_not_judged():
     link = Link()
     for number in range(100):
         assert link.monitor.tick({"s1"}, 1.0 + number * TICK_S) == frozenset()
-
-
-@given(st.floats(0.2, 5.0))
-def test_a_controller_that_was_busy_declares_no_link_dead(pause_s):
-    link = Link()
-    link._now_s += pause_s
-    link.run(1.0)
-    assert link.changes == []
-    link.crosses[FORTH] = False
-    link.run(1.0)
-    assert len(link.changes) == 1
 
 
 def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links():

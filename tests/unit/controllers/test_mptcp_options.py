@@ -3,7 +3,6 @@
 import pytest
 
 from controllers.packets.mptcp_options import MpCapable, MpJoin, MptcpOptions, parse_options
-from tests.support.captures import CAPTURES, segments
 
 KEY, PEER_KEY, HMAC = b"sender's", b"receiver", bytes(range(8))
 TOKEN, NONCE = b"\x01\x02\x03\x04", bytes(4)
@@ -96,8 +95,3 @@ def test_joining_and_opening_at_once_is_malformed():
 def test_the_last_of_several_options_counts():
     join = [option(1, 0, b"\x05" + token + NONCE) for token in (TOKEN, b"\0\0\0\x09")]
     assert parse_options(join[0] + join[1]).join.token == 9
-
-
-@pytest.mark.parametrize("name", CAPTURES)
-def test_nothing_that_the_kernel_writes_is_malformed(name):
-    assert [options for _, options in segments(name) if options.malformed or options.version_0] == []

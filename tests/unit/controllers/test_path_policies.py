@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controllers.network.description import Link, Network, Switch, SwitchPort
-from controllers.network.paths import Edge, Hop, LinkState, Path, Topology, edge_between
+from controllers.network.paths import Edge, LinkState, Path, Topology, edge_between
 from controllers.packets.segments import FlowKey
 from controllers.subflows.policies import DEFAULT_POLICY, MAX_PATHS, POLICIES, PathRequest, ecmp_choice, policy_named
 from flightpath.errors import UsageError
@@ -154,14 +154,6 @@ def test_equal_cost_paths_are_all_those_with_the_fewest_links(states):
     for path in paths:
         check_walk(path, states)
     assert topology_of(states).equal_cost_paths(SOURCE, TARGET, 2) == paths[:2]
-
-
-def test_a_path_back_crosses_the_same_links():
-    (path, *_) = topology_of(equal_paths(2)).disjoint_paths(SOURCE, TARGET, 2)
-    back = path.reversed()
-    assert (back.switches, back.edges) == (("s1", "c1", "s0"), path.edges[::-1])
-    assert back.hops == (Hop("s1", 1, "c1", 2), Hop("c1", 1, "s0", 1))
-    assert back.reversed() == path
 
 
 @pytest.mark.parametrize("name", POLICIES)

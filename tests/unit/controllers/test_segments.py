@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.packets.checksums import complete_tcp_checksum
-from controllers.packets.segments import ACK, FIN, RST, SYN, FlowKey, parse_segment
+from controllers.packets.segments import ACK, FIN, RST, SYN, parse_segment
 from tests.support.captures import CAPTURES, frames, segments
 from tests.support.tcp_frames import ipv4, ipv6, tcp
 
@@ -26,13 +26,6 @@ def test_every_field_is_where_it_belongs(frame):
     assert (segment.flow.source_port, segment.flow.destination_port) == (1000, 80)
     assert (segment.flags, segment.sequence, segment.acknowledgement) == (SYN, 1, 0)
     assert (segment.options, segment.payload_bytes) == (OPTIONS, 4)
-
-
-def test_a_flow_knows_its_other_direction_and_its_version():
-    flow = parse_segment(ipv6(tcp())).flow
-    assert flow == FlowKey("fd00::1", "fd00::2", 1000, 80)
-    assert flow.reversed() == FlowKey("fd00::2", "fd00::1", 80, 1000)
-    assert (flow.version, parse_segment(ipv4(tcp())).flow.version) == (6, 4)
 
 
 @pytest.mark.parametrize(

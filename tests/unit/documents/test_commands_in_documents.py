@@ -4,7 +4,10 @@ import ast
 import importlib.util
 import re
 import shlex
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from flightpath import cli
 from flightpath.command_line import ListOption
 from flightpath.project import PROJECT
 from scenarios.command.options import parser_of
+from tests.support.terminal import Terminal
 from topologies.mininet import catalogue as networks
 
 _spec = importlib.util.spec_from_file_location("reference", PROJECT / "docs/site/reference.py")
@@ -134,7 +138,7 @@ def every_parser() -> Iterator[tuple[str, reference.ArgumentParser]]:
     """Yields each parser of `flightpath`, and of each scenario, with the words that lead to it."""
     for scenario in map(catalogue.find, catalogue.names()):
         yield scenario.name, parser_of(scenario)
-    for name in cli.COMMANDS.keys() - {"run", "mn", "mn-run", "preflight"}:
+    for name in cli.COMMANDS.keys() - {"mn", "mn-run"}:
         for words in [[name], *([name, *rest] for rest in reference.subcommands(name))]:
             yield " ".join(words), reference.parser_behind(words)
 
@@ -155,11 +159,29 @@ def test_options_that_take_lists_add_up():
 def test_no_option_is_explained_by_its_own_name():
     """`--pace PACE` tells nobody that a time is wanted."""
     kinds = {"EVENT", "FILE", "N", "PORT", "RATE", "SIZE", "TIME", "USER"}
-    of_preflight = [
-        (name, reference.parser_behind(["preflight", *name])) for name in ([], *reference.subcommands("preflight"))
-    ]
-    for name, parser in [*every_parser(), *of_preflight]:
+    for name, parser in every_parser():
         for action in (action for action in parser._actions if action.option_strings and action.nargs != 0):
             shown = action.metavar or ("N" if action.choices else action.dest.upper())
             own = [option.lstrip("-").upper().replace("-", "_") for option in action.option_strings]
             assert shown in kinds or shown not in own, f"{name}: {action.option_strings[-1]} {shown}"
+
+
+def test_help_fits_a_terminal_of_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    helps = {name: parser.format_help() for name, parser in every_parser()}
+    helps |= {name: reference._printed_help(name) for name in ("mn", "mn-run")}
+    assert len(helps) > 60
+    for name, text in helps.items():
+        assert not [f"{name}: {line}" for line in text.splitlines() if len(line) > 80]
+        for line, following in pairwise(text.splitlines()):
+            if line[:1].strip() and following[:1].strip():  # of one paragraph
+                assert len(f"{line} {following.split()[0]}") > 78, f"{name}: {line}"
+
+
+@pytest.mark.parametrize("words", [["run"], ["museum", "list"]])
+def test_a_list_fits_a_terminal_of_80_columns(words, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with Terminal([str(Path(sys.executable).with_name("flightpath")), *words]) as terminal:
+        shown = terminal.read_to_end()
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", shown).splitlines()]
+    assert len(lines) > 10 and max(map(len, lines)) <= 80, max(lines, key=len)

@@ -10,6 +10,7 @@ import pytest
 
 from flightpath.command_line import exit_code_of, run_command
 from flightpath.errors import FlightpathError, MissingCapability, UntrustworthyResult, UsageError
+from flightpath.parsers import Parser
 from flightpath.project import PROJECT
 
 
@@ -90,7 +91,7 @@ def test_programs_are_found_where_an_ordinary_user_of_debian_does_not_look(monke
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m thing")
+    made = Parser(prog="python -m thing")
     command = made.add_subparsers(metavar="COMMAND").add_parser("add")
     command.add_argument("number", type=int)
     command.add_argument("--unit", choices=["metre", "foot"])

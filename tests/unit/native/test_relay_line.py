@@ -61,16 +61,10 @@ def test_framing_is_charged_for_each_frame_and_takes_no_room_in_the_queue():
     assert due(line, 2 * SECOND) == [SECOND + 1 * MS]
 
 
-def test_waking_late_does_not_cost_rate():
+def test_waking_late_does_not_cost_rate_and_an_idle_line_gathers_no_credit():
     line = Line("rate_bps=8000000,queue_bytes=1000000", *plain_frames(10))
     assert due(line, 3 * MS + 7) == [1 * MS, 2 * MS, 3 * MS]
     assert due(line, SECOND) == [n * MS for n in range(4, 11)]
-
-
-def test_idle_line_gathers_no_credit():
-    line = Line("rate_bps=8000000,queue_bytes=1000000")
-    line.arrive(1000, now=0)
-    line.departures(SECOND)
     line.arrive(1000, now=SECOND)
     line.arrive(1000, now=SECOND)
     assert due(line, 2 * SECOND) == [SECOND + 1 * MS, SECOND + 2 * MS]
@@ -91,10 +85,13 @@ def test_no_queue_still_passes_what_finds_the_line_idle():
     assert line.arrive(1000, now=1 * MS)
 
 
-def test_change_of_rate_applies_to_what_waits():
+def test_change_of_rate_applies_to_what_waits_and_a_limit_can_be_lifted():
     line = Line("rate_bps=8000000,queue_bytes=100000", *plain_frames(4))
     line.change("rate_bps=80000000", now=1 * MS + 1)  # the second has started and keeps its time
     assert due(line, SECOND) == [1 * MS, 2 * MS, 2 * MS + 100_000, 2 * MS + 200_000]
+    line = Line("rate_bps=8000,queue_bytes=100000", *plain_frames(3))
+    line.change("rate_bps=0", now=1)
+    assert due(line, 10 * SECOND) == [SECOND, SECOND, SECOND]
 
 
 def test_loss_takes_line_time_and_its_share():
@@ -208,16 +205,13 @@ def test_normal_jitter_has_its_mean_and_deviation():
     assert statistics.stdev(found) == pytest.approx(1 * MS, rel=0.06)
     beyond = sum(abs(delay - 10 * MS) > 2 * MS for delay in found) / len(found)
     assert 0.03 < beyond < 0.06  # 4.6 % of a normal distribution, none of a uniform one
+    assert min(delays(Line("delay_ns=100000,jitter_ns=1000000"), 500)) == 0, "a delay is never below zero"
 
 
 def test_uniform_jitter_fills_its_width():
     found = delays(Line("delay_ns=10000000,jitter_ns=2000000,jitter=uniform"))
     assert 8 * MS <= min(found) < 8.02 * MS and 11.98 * MS < max(found) <= 12 * MS
     assert statistics.stdev(found) == pytest.approx(4 * MS / 12**0.5, rel=0.04)
-
-
-def test_a_delay_is_never_below_zero():
-    assert min(delays(Line("delay_ns=100000,jitter_ns=1000000"), 500)) == 0
 
 
 def test_a_frame_that_overtakes_is_not_late():
@@ -248,17 +242,6 @@ def write_trace(folder, *lines):
     path = folder / "trace"
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
-
-
-def test_a_trace_lets_one_full_packet_leave_at_each_line(tmp_path):
-    line = Line(f"trace={write_trace(tmp_path, 1, 2, 2, 5)},queue_bytes=100000", *plain_frames(9, FULL))
-    assert due(line, SECOND) == [ms * MS for ms in (1, 2, 2, 5, 6, 7, 7, 10, 11)]
-
-
-def test_small_packets_share_an_opportunity_and_large_ones_need_two(tmp_path):
-    frames = map(plain_frame, (757, 757, 1514, 600, 1514))
-    line = Line(f"trace={write_trace(tmp_path, 1, 3, 9)},queue_bytes=100000", *frames)
-    assert due(line, SECOND) == [ms * MS for ms in (1, 1, 3, 9, 10)]
 
 
 def test_an_opportunity_that_nobody_uses_is_gone(tmp_path):
@@ -334,17 +317,6 @@ def test_a_trace_ends_a_rate_and_the_other_way_round(tmp_path):
     assert due(line, SECOND) == [20 * MS + 1, 21 * MS + 1]
 
 
-def standing_queue(text, packets=1500):
-    """A line of 12.112 Mb/s (1 ms for a full packet) that is offered twice that; what left, and the line."""
-    line = Line(f"rate_bps=12112000,queue_bytes=10000000,{text}")
-    left = []
-    for number in range(packets):
-        now = number * MS // 2
-        left += line.departures(now)
-        line.send(ip_packet(FULL, ecn=2 if "ecn=1" in text else 0), now)
-    return left + line.departures(100 * SECOND), line
-
-
 def test_codel_drops_when_its_law_says():
     """RFC 8289: the first after an interval above the target, the next ones an interval / sqrt(count) apart."""
     line = Line("rate_bps=12112000,queue_bytes=10000000,discipline=codel", *plain_frames(1000, FULL))
@@ -358,19 +330,15 @@ def test_codel_drops_when_its_law_says():
         at += 100 / count**0.5
     found = [number - before for before, number in enumerate(lost)]
     assert len(lost) > 20
-    assert standing_queue("discipline=droptail")[1].stats()["drops"]["aqm"] == 0
     assert all(abs(a - b) <= 2 for a, b in zip(found, expected, strict=True)), (found, expected)
 
 
-def test_codel_leaves_a_short_queue_alone():
+def test_codel_leaves_a_short_queue_alone_and_drops_what_cannot_be_marked():
     line = Line("rate_bps=13000000,discipline=codel,queue_bytes=1000000")
     for number in range(2000):
         line.send(ip_packet(FULL), now=number * MS)
         line.send(ip_packet(60), now=number * MS)
     assert line.stats()["drops"]["aqm"] == 0
-
-
-def test_ecn_drops_what_cannot_be_marked():
     line = Line("rate_bps=12112000,queue_bytes=10000000,discipline=codel,ecn=1", *[ip_packet(FULL, ecn=0)] * 1000)
     line.departures(100 * SECOND)
     assert line.stats()["ecn_marked"] == 0 and line.stats()["drops"]["aqm"] > 20
@@ -401,39 +369,23 @@ def test_a_change_of_discipline_or_bound_loses_nothing(before, after):
     line.assert_all_accounted_for()
 
 
-def test_a_limit_can_be_lifted():
-    line = Line("rate_bps=8000,queue_bytes=100000", *plain_frames(3))
-    line.change("rate_bps=0", now=1)
-    assert due(line, 10 * SECOND) == [SECOND, SECOND, SECOND]
-
-
 @pytest.mark.parametrize(
-    ("text", "bound"),
+    ("text", "bound", "queue"),
     [
-        ("delay_ns=1", 65536),
-        ("rate_bps=10000000000", 65536),
-        ("rate_bps=400000000", 50000),
-        ("rate_bps=50000000", 6250),
-        ("rate_bps=20000000", 0),
-        ("rate_bps=10000000000,loss=0.1", 65536),
-        ("rate_bps=10000000000,jitter_ns=1000", 65536),
-        ("rate_bps=10000000000,jitter_ns=1000,reorder=1", 0),
-        ("rate_bps=10000000000,duplicate=0.1", 0),
-        ("rate_bps=10000000000,corrupt=0.1", 0),
+        ("delay_ns=1", 65536, None),
+        ("rate_bps=10000000000,delay_ns=15000000", 65536, 37_500_000),
+        ("rate_bps=400000000", 50000, None),
+        ("rate_bps=100000000", 12500, 125_000),
+        ("rate_bps=50000000", 6250, None),
+        ("rate_bps=1000000", 0, 32768),
+        ("rate_bps=1000000,queue_bytes=0", 0, 0),
+        ("rate_bps=20000000", 0, None),
+        ("rate_bps=10000000000,loss=0.1", 65536, None),
+        ("rate_bps=10000000000,jitter_ns=1000", 65536, None),
+        ("rate_bps=10000000000,jitter_ns=1000,reorder=1", 0, None),
+        ("rate_bps=10000000000,duplicate=0.1", 0, None),
+        ("rate_bps=10000000000,corrupt=0.1", 0, None),
     ],
 )
-def test_gso_packets_keep_the_line_busy_for_a_bounded_time(text, bound):
-    assert bounds(text)[0] == bound
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("rate_bps=10000000000,delay_ns=15000000", 37_500_000),
-        ("rate_bps=100000000", 125_000),
-        ("rate_bps=1000000", 32768),
-        ("rate_bps=1000000,queue_bytes=0", 0),
-    ],
-)
-def test_default_queue(text, expected):
-    assert bounds(text)[1] == expected
+def test_gso_packets_keep_the_line_busy_for_a_bounded_time_and_queues_have_a_default(text, bound, queue):
+    assert bounds(text) == (bound, queue if queue is not None else bounds(text)[1])

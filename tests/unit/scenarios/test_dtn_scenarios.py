@@ -145,6 +145,17 @@ def test_a_service_time_is_a_setting_of_virtual_time_and_without_it_plans_are_th
             plan_of(scenario, "--service-time", wrong)
 
 
+def test_mptcp_downloads_a_file_of_its_own_size_and_without_it_plans_are_those_of_earlier_versions():
+    scenario = CongestionQuadpath()
+    assert "mptcp_size_mb" not in plan_of(scenario).settings
+    usual, larger = (
+        {str(cell.parameters["configuration"]): scenario.load_s(cell, plan) for cell in plan.cells()}
+        for plan in (plan_of(scenario), plan_of(scenario, "--mptcp-size", "400"))
+    )
+    longer = {name: larger[name] - usual[name] for name in usual if larger[name] != usual[name]}
+    assert longer == pytest.approx(dict.fromkeys(("mptcp4", "mptcp6"), 360 * 8 / 200))
+
+
 def test_known_weights_are_the_bandwidths():
     scenario = MultipathUnequal()
     words = ["--seconds", "1", "--only", "transport=weighted", "--only", "paths=bandwidth"]

@@ -5,23 +5,18 @@ import pytest
 from experiments.catalogue import find, names
 from experiments.claims import check_claims
 from results.records import ClaimVerdict
-from tests.support.claim_cases import congestion, dtn, multipath, steering, web_load
-from tests.support.claim_cases.case import Case, World
+from tests.support.claim_cases.case import Case, World, all_cases, case_in
+from tests.support.claim_cases.papers import WORLDS
 
-WORLDS: dict[str, World] = {
-    **congestion.WORLDS,
-    **dtn.WORLDS,
-    **multipath.WORLDS,
-    **steering.WORLDS,
-    **web_load.WORLDS,
-}
+CASES = all_cases()
 CLAIMS = [(name, check.claim) for name in names() for check in find(name).claims]
 
 
 def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
     """Returns the case of a claim; fails for a claim without one."""
-    worlds = [world for name, world in WORLDS.items() if name.partition(" ")[0] == scenario]
-    world, case = next(((world, case) for world in worlds if (case := world.case(sentence))), (None, None))
+    named = [(WORLDS[name], cases) for name, cases in CASES.items() if name.partition(" ")[0] == scenario]
+    found = ((world, case_in(cases, sentence)) for world, cases in named)
+    world, case = next(((world, case) for world, case in found if case), (None, None))
     assert world and case, f"tests/support/claim_cases says nothing of this claim of {scenario}: {sentence}"
     return world, case
 
@@ -45,6 +40,7 @@ def test_a_claim_is_judged_by_what_was_measured(scenario, sentence):
 
 
 def test_every_scenario_that_claims_something_has_a_world_and_no_case_is_left_over():
+    assert CASES.keys() == WORLDS.keys()
     assert {name.partition(" ")[0] for name in WORLDS} == {scenario for scenario, _ in CLAIMS}
     sentences = {sentence for _, sentence in CLAIMS}
-    assert not {sentence for world in WORLDS.values() for sentence in world.cases} - sentences
+    assert not {sentence for cases in CASES.values() for sentence in cases} - sentences

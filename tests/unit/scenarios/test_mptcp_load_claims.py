@@ -5,7 +5,7 @@ from enum import IntEnum
 from experiments.claims import check_claims
 from results.records import CellResult, Claim, ClaimVerdict, Verdict
 from scenarios.web_load.claims import mptcp_load_claims
-from tests.support.claim_cases.web_load import CAPACITY, WORLDS
+from tests.support.claim_cases.papers import CAPACITY, WORLDS
 from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
 
 Of = IntEnum(

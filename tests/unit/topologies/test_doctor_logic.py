@@ -214,21 +214,6 @@ def table(examination: Examination, width: int) -> list[str]:
     return console.export_text().splitlines()
 
 
-@pytest.mark.parametrize("width", [80, 160])
-def test_the_table_fits_without_losing_a_word_and_ends_with_the_summary(width):
-    examination = an_examination(
-        *(checking.conclude(each, missing("Error: Specified qdisc kind is unknown.")) for each in ALL_CHECKS)
-    )
-
-    lines = table(examination, width)
-
-    assert max(len(line.rstrip()) for line in lines[1:]) <= width
-    text = " ".join(" ".join(lines).split())
-    assert text.endswith(report.summary(examination))
-    wanted = {word for result in examination.results for word in f"{result.costs} {result.remedy}".split()}
-    assert wanted <= set(text.split())
-
-
 TABLE = """\
 Debian GNU/Linux 12 (bookworm), Linux 6.1.0-31-amd64 on x86_64, 4 processors, 8 GiB, as root
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from flightpath.errors import UsageError
+from flightpath.waiting import wait_until
 from scenarios.command.options import request_from
 from scenarios.command.runner import requested_plan
 from scenarios.mptcp_load import MptcpLoad
@@ -25,6 +26,8 @@ START_NS = 1_000_000_000
 class FakeLink(ChangeableLink):
     """A link between two nodes that records the changes."""
 
+    records_changes = False
+
     def __init__(self, a="h1", b="s1", port=0, spec=None):
         self.a_to_b = self.b_to_a = spec or LinkSpec(bandwidth_bps=50_000_000)
         self.intf1, self.intf2 = (
@@ -34,6 +37,10 @@ class FakeLink(ChangeableLink):
 
     def apply(self, direction, spec, at_ns=None):
         self.changes.append((at_ns, direction, spec))
+
+    @classmethod
+    def stats_of(cls, links):
+        return [{"directions": {way: {"spec": {"loss": 0.02}} for way in DIRECTIONS}} for _ in links]
 
     def set_carrier(self, up, at_ns=None):
         self.changes.append((at_ns, "up" if up else "down"))
@@ -69,6 +76,7 @@ def test_an_event_is_read_and_written_alike(text, event):
         ("10 h1-s1 down", "'10'"),
         ("10s h1-s1 sideways", "sideways"),
         ("10s h1-s1 delay=5", "delay"),
+        ("10s h1-s1 delay=", "cannot read"),
         ("10s h1-s1 delya=5ms", "did you mean 'delay'"),
         ("10s h1-s1 delay=5ms delay=6ms", "twice"),
         ("10s h1-s1 blackhole=perhaps", "perhaps"),
@@ -233,7 +241,6 @@ def test_an_event_that_cannot_happen_is_refused_before_anything_starts(event, me
 def test_an_event_that_the_next_one_overtakes_before_anybody_looks_is_not_one_that_did_not_happen(monkeypatch):
     monkeypatch.setattr(observing, "_EVENT_TIMEOUT_S", 0.1)
     link, told = FakeLink(), queue.Queue()
-    link.stats = lambda: {"directions": {way: {"spec": {"loss": 0.02}} for way in DIRECTIONS}}
     planned = [LinkEvent.parse(text) for text in ("0 h1-s1 loss=1%", "5ms h1-s1 loss=2%", "10ms h1-s1 loss=3%")]
     observer = observing.EventObserver(lambda event, seen_s: told.put((event, seen_s is not None)))
     observer.follow(schedule(planned, [link], time.monotonic_ns()), time.monotonic_ns())
@@ -241,37 +248,55 @@ def test_an_event_that_the_next_one_overtakes_before_anybody_looks_is_not_one_th
     assert set(observer.seen_s) == set(planned[1:])
 
 
-def test_actions_are_called_in_the_order_of_their_times_and_not_before():
+def test_changes_are_made_in_the_order_of_their_times_those_of_one_moment_at_once_and_none_early():
     timer, calls, done = Timer(), [], threading.Event()
-    now = time.monotonic_ns()
-    timer.call(now + 60_000_000, lambda: (calls.append(("late", time.monotonic_ns())), done.set()))
-    timer.call(now + 30_000_000, lambda: calls.append(("early", time.monotonic_ns())))
+    begin_ns = time.monotonic_ns() + 100_000_000
+
+    def make(changes):
+        calls.append((time.monotonic_ns(), changes))
+
+    def end(_changes):
+        done.set()
+
+    for after_ms, function, change in [
+        (30, make, "c"),
+        (0, make, "a"),
+        (60, end, None),
+        (30, make, "d"),
+        (0, make, "b"),
+    ]:
+        timer.call(begin_ns + after_ms * 1_000_000, function, None, change)
     assert done.wait(30)
-    assert [name for name, _at in calls] == ["early", "late"]
-    assert calls[0][1] >= now + 30_000_000 and calls[1][1] >= now + 60_000_000
-    timer.stop()
+    assert [changes for _, changes in calls] == [["a", "b"], ["c", "d"]]
+    assert calls[0][0] >= begin_ns and calls[1][0] >= begin_ns + 30_000_000
 
 
-def test_without_a_time_it_is_called_at_once_on_this_thread():
+def test_without_a_time_a_change_is_made_at_once_on_this_thread():
     threads = []
-    Timer().call(None, lambda: threads.append(threading.current_thread()))
-    assert threads == [threading.current_thread()]
+    Timer().call(None, lambda changes: threads.append((threading.current_thread(), changes)), None, "now")
+    assert threads == [(threading.current_thread(), ["now"])]
 
 
-def test_nothing_is_called_after_the_end():
-    timer, calls = Timer(), []
-    timer.call(time.monotonic_ns() + 3_600_000_000_000, lambda: calls.append("due in an hour"))
-    timer.stop()
-    assert calls == []
+def test_what_its_owner_cancels_is_not_made_and_the_rest_is():
+    timer, made = Timer(), queue.Queue()
+    soon_ns = time.monotonic_ns() + 100_000_000
+    for owner in ("gone", "there"):
+        timer.call(soon_ns, made.put, owner, owner)
+    timer.call(soon_ns + 3_600_000_000_000, made.put, "gone", "in an hour")
+    timer.cancel("gone")
+    assert made.get(timeout=30) == ["there"]
+    wait_until(lambda: timer._thread is None, "the thread to end, because nothing is due", 30)
+    timer.call(time.monotonic_ns(), made.put, "there", "again")
+    assert made.get(timeout=30) == ["again"] and made.empty()
 
 
 def test_a_failure_is_kept_and_ends_it():
     timer, calls = Timer(), []
 
-    def fail() -> None:
+    def fail(_changes) -> None:
         raise ValueError("no such thing")
 
-    timer.call(time.monotonic_ns(), fail)
-    timer.call(time.monotonic_ns() + 1_000_000, lambda: calls.append("after the failure"))
+    timer.call(time.monotonic_ns(), fail, None, None)
+    timer.call(time.monotonic_ns() + 1_000_000, calls.append, None, "after the failure")
     timer._thread.join(10)
     assert str(timer.problem) == "no such thing" and calls == []

@@ -13,7 +13,6 @@ from topologies.dtn_pair import DtnPair
 from topologies.fabric import Fabric
 from topologies.fat_tree import FatTree
 from topologies.links.spec import LinkSpec
-from topologies.links.texts import flag, link_specs, read_pairs, whole
 from topologies.mininet import catalogue
 from topologies.multipath_pair import MultipathPair
 from topologies.web_service import WebService
@@ -138,16 +137,6 @@ def test_hosts_of_a_fabric_have_an_address_per_plane_or_one():
 def test_parameters_that_make_no_sense_are_refused_by_name(build, message):
     with pytest.raises(UsageError, match=message):
         build()
-
-
-def test_texts_are_read_as_pairs():
-    assert read_pairs(" delay=5ms  queue=1bdp") == {"delay": "5ms", "queue": "1bdp"}
-    for wrong in ("delay", "delay=", "=5ms", "delay=5ms delay=6ms"):
-        with pytest.raises(UsageError):
-            read_pairs(wrong)
-    assert link_specs("links", SLOW, 2) == [SLOW, SLOW]
-    assert link_specs("links", None, 2) == [None, None]
-    assert (flag("x", "On"), flag("x", 0), whole("x", "3", 1, 3)) == (True, False, 3)
 
 
 def test_a_module_that_is_added_is_found_and_one_that_holds_no_network_is_named(tmp_path, monkeypatch):

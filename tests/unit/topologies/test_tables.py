@@ -67,11 +67,6 @@ def test_the_table_of_the_document_is_one(tmp_path):
     assert table.lasts_s == 30 and [at_s for at_s, _ in table.changes(1)] == [0, 15, 15.1]
 
 
-@pytest.mark.parametrize("model", ["leo", "lte"])
-def test_a_seed_gives_the_same_table_each_time(model):
-    assert table_of(model, 30, 1) == table_of(model, 30, 1) != table_of(model, 30, 2)
-
-
 def test_the_command_writes_a_table_and_overwrites_none(tmp_path, capsys):
     path = tmp_path / "leo.csv"
     assert new.main(["table", "leo", str(path), "--seconds", "20", "--seed", "3"]) == 0

@@ -33,6 +33,30 @@ def test_what_no_measurement_shows_has_its_words(spec, words):
     assert any(words in line for line in setup(spec)), setup(spec)
 
 
+@pytest.mark.parametrize(
+    ("after", "changed"),
+    [
+        (LinkSpec(bandwidth_bps=10**7, queue="20kB"), []),
+        (LinkSpec(bandwidth_bps=10**6, queue="20kB"), ["htb"]),
+        (LinkSpec(bandwidth_bps=10**7, queue="20kB", loss=0.1), ["netem"]),
+        (LinkSpec(bandwidth_bps=10**6, queue="30kB", loss=0.1), ["htb", "bfifo", "netem"]),
+    ],
+)
+def test_a_change_leaves_a_stage_alone_that_stays_as_it_is(after, changed):
+    before = LinkSpec(bandwidth_bps=10**7, queue="20kB")
+    lines = list(traffic_control.change(STAGES, before, after, "bfifo", 5))
+    assert [[kind for kind in ("htb", "bfifo", "netem") if kind in line] for line in lines] == [[it] for it in changed]
+    assert [line.endswith(" seed 5") for line in lines] == [it == "netem" for it in changed]
+
+
+def test_seeds_that_follow_each_other_differ_in_all_their_bits():
+    seeds = [1]
+    for _ in range(200):
+        seeds.append(traffic_control.next_seed(seeds[-1]))
+    ones = [sum(seed >> bit & 1 for seed in seeds) for bit in range(60)]
+    assert all(70 < count < 130 for count in ones) and max(seeds) < 2**63
+
+
 def test_netem_has_room_for_all_that_is_in_propagation_in_the_smallest_packets():
     (line,) = (line for line in setup(LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.1)) if "netem" in line)
     assert int(line.split("limit ")[1].split()[0]) >= 1_000_000_000 * 0.1 / 8 / 60

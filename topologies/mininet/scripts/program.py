@@ -9,6 +9,7 @@ from pathlib import Path
 from flightpath.command_line import run_command
 from flightpath.errors import UsageError
 from flightpath.launcher import require_mininet
+from flightpath.parsers import Parser
 from flightpath.project import PROJECT
 
 _DESCRIPTION = """\
@@ -50,9 +51,7 @@ sys.exit(main())
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "flightpath mn-run") -> int:
-    parser = argparse.ArgumentParser(
-        prog=prog, description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION, epilog=_EPILOG)
     words = "congestion control of all hosts (default cubic, whatever this machine's own is)"
     parser.add_argument("--congestion-control", metavar="NAME", help=words)
     for option in ("--clock", "--seed"):  # taken before they reach this; their misspellings do

@@ -12,8 +12,8 @@ from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
 from probes.preflight.measure import route
 from probes.preflight.measure.run_in_host import run_in
+from probes.preflight.sockets import Address
 from probes.preflight.spec import Direction, TransferSpec
-from probes.preflight.ssh.sockets import Address
 from services.sshd import Sshd
 from topologies.dtn_pair import DtnPair
 from topologies.links.spec import LinkSpec
@@ -77,7 +77,7 @@ def test_mptcp_is_used_where_both_ends_speak_it():
 _TRACE = """
 import sys
 from probes.preflight.measure import route
-from probes.preflight.ssh.sockets import Address
+from probes.preflight.sockets import Address
 for family, host in zip(map(int, sys.argv[1::2]), sys.argv[2::2]):
     way = route.trace(Address(family, host, 22))
     print([hop.address for hop in way.hops], way.complete, route.path_mtu(Address(family, host, 22)))

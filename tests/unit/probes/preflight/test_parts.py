@@ -18,15 +18,15 @@ from probes.preflight.commands.measure import line, parser, specification
 from probes.preflight.measure import iperf3
 from probes.preflight.measure.measurement import limited_by
 from probes.preflight.records import ClientLoad, LimitedBy, PreflightResult, Status
+from probes.preflight.sockets import Address
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
 from probes.preflight.ssh import host_keys
 from probes.preflight.ssh.host_keys import HostKeyRefused, KnownKey
 from probes.preflight.ssh.login import Credential
 from probes.preflight.ssh.sftp import reason
-from probes.preflight.ssh.sockets import Address
 from probes.preflight.target import Target, parse_configuration, resolve
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
-from probes.preflight.transfer.stream import ReplyParser
+from probes.preflight.transfer.sftp_stream import ReplyParser
 from tests.support.preflight_made_up import stream
 
 TARGET = Target("dtn", "me", "dtn.example.org", 22)

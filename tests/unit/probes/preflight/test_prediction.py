@@ -71,12 +71,9 @@ def test_equal_values_leave_no_doubt():
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.95])
 def test_too_few_values_have_no_interval(coverage):
+    assert needed(0.9) == 10, "nine errors"
     values = drawn("normal", needed(coverage) + 1)
     assert predict(values[:-2], coverage).low is None
     assert predict(values[:-1], coverage).low is not None
     assert back_test(values[:-1], coverage) is None
     assert back_test(values, coverage).count == 1
-
-
-def test_nine_errors_are_needed_for_ninety_percent():
-    assert needed(0.9) == 10

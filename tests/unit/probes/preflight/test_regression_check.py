@@ -25,17 +25,6 @@ def test_stationary_noise_raises_few_false_alarms(shape, before):
     assert alarms / tries <= 0.069
 
 
-def test_the_false_alarms_of_a_whole_history_are_few():
-    noise = random.Random(11)
-    alarms = answers = 0
-    for shape in SHAPES:
-        history = drawn(shape, 400, noise)
-        for now in range(MINIMUM, len(history)):
-            answers += 1
-            alarms += judge(history[: now + 1]).standing is Standing.BELOW
-    assert alarms / answers <= 0.05
-
-
 @pytest.mark.parametrize(("spread", "measured", "found"), [(0.03, 1, 0.9), (0.05, RECENT, 0.99), (0.08, RECENT, 0.9)])
 def test_a_drop_of_20_percent_is_found(spread, measured, found):
     noise = random.Random(f"{spread} {measured}")

@@ -42,13 +42,6 @@ def test_padhye_by_hand():
     assert tcp_models.padhye_bps(1460, 0.1, 0.01, window_bytes=5000) == pytest.approx(400_000)
 
 
-def test_padhye_without_timeouts_is_mathis():
-    # With one packet per acknowledgement, and losses too rare for timeouts, both are MSS/RTT sqrt(3/2p).
-    assert tcp_models.padhye_bps(1460, 0.1, 1e-7, acknowledged=1) == pytest.approx(
-        tcp_models.mathis_bps(1460, 0.1, 1e-7), rel=0.01
-    )
-
-
 @pytest.mark.parametrize("loss", [0, -0.1, 1.1, math.nan])
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_no_probability(model, loss):

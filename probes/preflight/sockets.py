@@ -62,7 +62,7 @@ def connect(addresses: Sequence[Address], spec: TransferSpec) -> tuple[socket.so
                 return connection, address, took
             except OSError as error:
                 reasons.append(f"{address.host} port {address.port}: {_reason(error, spec.connect_limit_s)}")
-    raise MeasurementFailed("; ".join(reasons), "check the host and the port, and that an SSH server runs there")
+    raise MeasurementFailed("; ".join(reasons), "check the host and the port, and that a server runs there")
 
 
 def sample(connection: socket.socket) -> KernelSample | None:
@@ -110,7 +110,7 @@ def congestion_control(connection: socket.socket) -> str:
 
 
 def facts_of(connection: socket.socket, *, cipher: str, server: str, host_key: str) -> SocketFacts:
-    """Returns the properties of a connection, and of the SSH that is spoken on it.
+    """Returns the properties of a connection, and of what is spoken on it.
 
     Raises:
         OSError: the connection is closed.

@@ -1,0 +1,101 @@
+"""How the processor time of a network in virtual time grows with its hosts, links and packets.
+
+Each network has a kernel of its own, which prints a word at the end of each phase (`tests.bench.fat_tree`). Then the
+processor time of all processes of this sandbox is read, so other work on the machine is not counted. A star has the
+hosts of a fat tree and a third of its links. A packet crosses six links of a fat tree, whatever its size, of which four
+may have a rate and a delay, and two of a star. A network that took longer than ten minutes of real time is the last one
+of its kind.
+
+    python -m tests.bench virtual_growth --rounds 1 --json > growth.json
+    python -m tests.bench.virtual_growth growth.json docs/pictures/virtual_growth.png
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flightpath.project import PROJECT
+from results.figures import style
+from tests.bench.fat_tree import BEGAN, DOWN, EXCHANGED, PHASES, TRIED, UP
+from tests.bench.figures import Figure
+from tests.bench.growth import HOSTS, ONCE
+from tests.bench.processes import sandbox_cpu_s
+
+SECTION = "growth in virtual time"
+TREE, STAR, EMULATED = "fat tree", "star", "fat tree, emulated links"
+_WORDS = {TREE: (), STAR: ("--star",), EMULATED: ("--links", "bandwidth=1Gbit delay=50us")}
+START, END, PACKET = "up", "down", "a packet"
+
+_PACKETS = 10_000
+_LIMIT_S = 600.0
+_MEMORY_MIB, _STANDSTILL_S = 8192, 600
+_GUEST = ("--seed", "1", "--memory", str(_MEMORY_MIB), "--standstill-limit", str(_STANDSTILL_S))
+_TITLES = {START: "Starting the network", PACKET: "A packet from the first host to the last"}
+_LOOKS = {TREE: (style.BLUE, "o"), STAR: (style.VERMILLION, "s"), EMULATED: (style.GREEN, "^")}
+
+
+def measure(rounds: int) -> Iterator[str | list[Figure]]:
+    for kind, words in _WORDS.items():
+        for pods, hosts in HOSTS.items():
+            samples: dict[str, list[float]] = defaultdict(list)
+            began_s = time.monotonic()
+            for number in range(1, (1 if pods in ONCE else rounds) + 1):
+                yield f"round {number}: {kind}, {hosts} hosts"
+                used_s = _phases(["-m", "tests.bench.fat_tree", str(pods), *words, "--packets", str(_PACKETS)])
+                samples[START].append(used_s[UP] - used_s[BEGAN])
+                samples[PACKET].append((used_s[EXCHANGED] - used_s[TRIED]) / (2 * _PACKETS) * 1e6)
+                samples[END].append(used_s[DOWN] - used_s[EXCHANGED])
+            yield [
+                Figure(SECTION, f"{kind}, {hosts} hosts: {name}", values, _unit(name))
+                for name, values in samples.items()
+            ]
+            if time.monotonic() - began_s > _LIMIT_S:
+                break
+
+
+def _phases(words: Sequence[str]) -> Mapping[str, float]:
+    """Runs a program in a kernel; returns the processor time (s) of the sandbox at the end of each of its phases."""
+    command = [sys.executable, "-m", "execution.virtual", *_GUEST, "--", sys.executable, *words]
+    found = {}
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() in PHASES:
+                found[line.strip()] = sandbox_cpu_s()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return found
+
+
+def draw(report: Mapping[str, Any], picture: Path) -> None:
+    """Draws the figures of a report of `python -m tests.bench --json`."""
+    from matplotlib import pyplot
+
+    found = {each["name"]: each["median"] for each in report["figures"] if each["section"] == SECTION}
+    with style.drawing():
+        figure, plots = pyplot.subplots(1, 2, figsize=(style.WIDTH_IN, 3.2), layout="constrained")
+        for plot, (name, title) in zip(plots, _TITLES.items(), strict=True):
+            for kind, (colour, marker) in _LOOKS.items():
+                points = {n: found[key] for n in HOSTS.values() if (key := f"{kind}, {n} hosts: {name}") in found}
+                plot.plot(list(points), list(points.values()), color=colour, marker=marker, label=kind)
+            plot.set(xlabel="hosts", xscale="log", ylabel=f"processor time ({_unit(name)})", title=title)
+            plot.set_xticks(list(HOSTS.values()), [str(hosts) for hosts in HOSTS.values()])
+            plot.minorticks_off()
+        plots[0].set_yscale("log")
+        plots[1].margins(y=0.15)
+        plots[1].set_ylim(bottom=0)
+        plots[1].legend(frameon=False)
+        figure.savefig(picture, dpi=150)
+
+
+def _unit(name: str) -> str:
+    return "us" if name == PACKET else "s"
+
+
+if __name__ == "__main__":
+    draw(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2]))

@@ -1,0 +1,59 @@
+"""A real web server on loopback, and the command that measures the way to it."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from probes.preflight.ssh.remote_folder import PREFIX
+from services.web_files import WebFiles
+from tests.support.ssh_far_end import ADDRESS, LocalHost, free_port, in_this_process
+
+
+class WebFarEnd:
+    """A web server with its files, and the command that measures the way to it."""
+
+    def __init__(self, server, folder):
+        self.server, self.folder = server, folder
+        self.memory = folder / "memory"
+
+    @property
+    def url(self):
+        return self.server.url
+
+    def make(self, name, size):
+        """A file to be transferred, which takes no space."""
+        path = self.server.files / name
+        path.touch()
+        os.truncate(path, size)
+        return self.server.give(path)
+
+    def left(self):
+        """What probes left at the far end."""
+        return sorted(path.name for path in (self.server.files / "incoming").glob(f"{PREFIX}*"))
+
+    def words(self, *arguments, file="", trusted=True):
+        """The command's words for a file, or for a folder that ends with `/`."""
+        trust = ["--ca", str(self.server.certificate)] if trusted else []
+        return [*trust, "--no-route", "--json", "--results", str(self.memory), *arguments, "--", f"{self.url}/{file}"]
+
+    def run(self, *arguments, **named):
+        return in_this_process(self.words(*arguments, **named))
+
+    def measured(self, *arguments, **named):
+        """The measurement of a command that succeeds."""
+        return self.run(*arguments, **named).found
+
+    def refused(self, *arguments, code=1, **named):
+        """What the command says when it fails."""
+        return self.run(*arguments, **named).error(code)
+
+
+@contextmanager
+def web_far_end() -> Iterator[WebFarEnd]:
+    with tempfile.TemporaryDirectory(prefix="preflight-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the server's user must pass
+        with WebFiles(LocalHost(), ADDRESS, folder / "web", port=free_port()) as server:
+            yield WebFarEnd(server, folder)
