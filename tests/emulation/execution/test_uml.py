@@ -46,6 +46,22 @@ nsenter -t $peer -n tc qdisc add dev right root netem delay 15ms
 ping -c 30 -i 1 10.0.0.2
 kill $peer
 """
+NAT_IN_A_NAMESPACE_THAT_ENDS = """
+ip netns add client
+ip link add right type veth peer name left netns client
+ip addr add 10.0.0.2/24 dev right && ip link set right up
+ip -n client addr add 10.0.0.1/24 dev left && ip -n client addr add 10.0.0.3/24 dev left && ip -n client link set left up
+tc -n client qdisc add dev left clsact
+set -- protocol ip flower ip_proto tcp action ct
+tc -n client filter add dev left egress "$@" commit nat src addr 10.0.0.3 pipe action ok
+tc -n client filter add dev left ingress "$@" nat pipe action ok
+python3 -c 'import socket; print(socket.create_server(("10.0.0.2", 80)).accept()[1][0], flush=True)' &
+sleep 1
+ip netns exec client python3 -c 'import socket; socket.create_connection(("10.0.0.2", 80), 5).recv(1)'
+ip netns del client
+sleep 1
+echo ended
+"""
 
 
 def run(*words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT) -> CompletedProcess[str]:
@@ -166,6 +182,11 @@ def test_a_folder_that_the_guest_has_not_is_refused():
         done = finished([*RUN, "--discard", "--", "true"], cwd=folder)
         assert (done.returncode, folder in done.stderr and "in another folder" in done.stderr) == (2, True), done
         assert finished([*RUN, "--", "touch", "kept"], cwd=folder).returncode == 0 and Path(folder, "kept").exists()
+
+
+def test_a_namespace_in_which_tc_translated_tcp_ends():
+    done = run("sh", "-c", NAT_IN_A_NAMESPACE_THAT_ENDS, options=("--standstill-limit", "4"))
+    assert (done.returncode, done.stdout) == (0, "10.0.0.3\nended\n"), done.stderr
 
 
 def test_a_round_trip_is_exact():
