@@ -36,7 +36,6 @@ class NetemLink(EmulatedLink):
     """A Mininet link over htb and netem. It refuses traces and, while it is up, another queueing discipline."""
 
     emulator, records_changes = "netem", True
-    _names: tuple[str, ...] = ()
 
     @classmethod
     @override
@@ -79,8 +78,8 @@ class NetemLink(EmulatedLink):
         self._black_holes, self._is_down = dict.fromkeys(DIRECTIONS, False), False
         self._lock = threading.Lock()
         self._timer = Timer()  # until it has that of the network
-        self._names, self._stages = stages_between(a.name, b.name)
-        near, rate, landing, far = map(LinkEnd, self._names)
+        self.inner_names, self._stages = stages_between(a.name, b.name)
+        near, rate, landing, far = map(LinkEnd, self.inner_names)
         self._pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
         self._ends = {"a_to_b": a, "b_to_a": b}
 
@@ -91,7 +90,7 @@ class NetemLink(EmulatedLink):
         for link in links:
             link._timer = timer
         run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._pairs))
-        names = [name for link in links for name in link._names]
+        names = [name for link in links for name in link.inner_names]
         for name in names:
             # The inner interfaces must send no packets of their own, not even when they come up.
             kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
@@ -158,7 +157,7 @@ class NetemLink(EmulatedLink):
         if self._timer.problem is not None:
             raise MeasurementFailed(f"a change of a link failed at its time: {self._timer.problem}")
         interfaces = {line.partition(":")[0].strip() for line in _INTERFACES.read_text().splitlines()}
-        if gone := set(self._names) - interfaces:
+        if gone := set(self.inner_names) - interfaces:
             raise MeasurementFailed(f"link {self.name}: its interface {', '.join(sorted(gone))} is gone")
 
     @override
@@ -169,14 +168,14 @@ class NetemLink(EmulatedLink):
     @override
     def remove_all(cls, links: Sequence[Self]) -> None:
         for link in links:
-            if link._names:
+            if link.inner_names:
                 link._timer.cancel(link)
-        delete_interfaces(name for link in links for name in link._names)
+        delete_interfaces(name for link in links for name in link.inner_names)
         for link in links:
-            link._names = ()
+            link.inner_names = ()
 
     def _stage_commands(self) -> Iterator[str]:
-        yield from (f"qdisc add dev {name} clsact" for name in self._names)
+        yield from (f"qdisc add dev {name} clsact" for name in self.inner_names)
         for way, spec in self._in_force.items():
             yield from traffic_control.setup(self._stages[way], spec)
 
@@ -239,7 +238,7 @@ class NetemLink(EmulatedLink):
 
     def _cut(self) -> None:
         """Takes the middle down first: then no packet enters the delay stage, and its loss can be computed."""
-        near, rate, landing, far = self._names
+        near, rate, landing, far = self.inner_names
         with self._lock:
             _set_state("down", rate, landing)
             before = self._read(self)
@@ -251,13 +250,14 @@ class NetemLink(EmulatedLink):
 
     def _reconnect(self) -> None:
         with self._lock:
-            _set_state("up", *self._names)
+            _set_state("up", *self.inner_names)
+            self.use_carrier()
             self._is_down = False
 
     @staticmethod
     def _read(*links: "NetemLink") -> Reading:
         gates = [stages.gate for link in links for stages in link._stages.values()]
-        reading = Reading.take([name for link in links for name in link._names], gates)
+        reading = Reading.take([name for link in links for name in link.inner_names], gates)
         dual = [(link, way) for link in links for way in DIRECTIONS if link._kinds[way] == dualpi2.KIND]
         queues = {link._stages[way].rate: link.queue_statistics(way) for link, way in dual}
         return dataclasses.replace(reading, dualpi2=queues)
