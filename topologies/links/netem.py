@@ -10,11 +10,11 @@ notice one there and hold back, which it does not do for a queue on the path.
 import dataclasses
 import hashlib
 import os
+import socket
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from flightpath.commands import CommandFailed, at_once, require, run
@@ -28,8 +28,6 @@ from topologies.links.spec import KERNEL_DISCIPLINES, LinkSpec
 from topologies.links.timer import Timer
 from topologies.links.traffic_control import Stages
 from topologies.sandbox import kernel_settings
-
-_INTERFACES = Path("/proc/net/dev")
 
 
 class NetemLink(EmulatedLink):
@@ -156,9 +154,8 @@ class NetemLink(EmulatedLink):
     def check(self) -> None:
         if self._timer.problem is not None:
             raise MeasurementFailed(f"a change of a link failed at its time: {self._timer.problem}")
-        interfaces = {line.partition(":")[0].strip() for line in _INTERFACES.read_text().splitlines()}
-        if gone := set(self.inner_names) - interfaces:
-            raise MeasurementFailed(f"link {self.name}: its interface {', '.join(sorted(gone))} is gone")
+        if gone := [name for name in self.inner_names if not _exists(name)]:
+            raise MeasurementFailed(f"link {self.name}: its interface {', '.join(gone)} is gone")
 
     @override
     def remove(self) -> None:
@@ -293,6 +290,13 @@ def _locked(links: Iterable[NetemLink]) -> Iterator[None]:
         for link in sorted(links, key=lambda link: link.name):
             held.enter_context(link._lock)
         yield
+
+
+def _exists(name: str) -> bool:
+    try:
+        return socket.if_nametoindex(name) > 0
+    except OSError:
+        return False
 
 
 def _tc(lines: Iterable[str]) -> None:
