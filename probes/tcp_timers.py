@@ -23,5 +23,5 @@ def given_up(host: Host, error: str, after_s: float) -> str | None:
     value = run_in(host, ["cat", f"/proc/sys/net/ipv4/{setting}"]).strip()
     # Neither value is the number of retransmissions: since Linux 6.5 there are `tcp_syn_linear_timeouts` more SYNs, and
     # the other one stands for the time that so many would take with the shortest timeout.
-    what = f"within {after_s:.0f} s: TCP gave up connecting" if is_connecting else "any more: TCP gave up the connection"
+    what = f"within {after_s:.0f} s: TCP gave up connecting" if is_connecting else "any more: TCP gave up"
     return f"no answer {what} (net.ipv4.{setting} is {value})"

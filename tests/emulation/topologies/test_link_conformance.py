@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from flightpath.commands import CommandFailed
+from flightpath.commands import CommandFailed, run
+from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
 from tests.support.link_pair import HEADERS, LARGE, SMALL, Arrival, Pair, balanced, transfer
 from topologies.hosts.multihomed import MultihomedHost
@@ -486,3 +487,12 @@ def test_counters_add_up_under_everything_at_once(emulator):
             assert stats["drops"]["queue"] > 0 and stats["drops"]["loss"] > 0 and stats["duplicated_packets"] > 0
             assert stats["in_bytes"] == 600 * (LARGE + HEADERS)
             assert stats["out_bytes"] == stats["out_packets"] * (LARGE + HEADERS)
+
+
+def test_a_netem_link_that_has_lost_interfaces_names_them():
+    with linked("netem", LinkSpec(loss=0.5)) as pair:
+        pair.link.check()
+        _, *middle, _ = pair.link.inner_names
+        run(["ip", "link", "delete", "dev", middle[0]])
+        with pytest.raises(MeasurementFailed, match=f"its interface {', '.join(middle)} is gone"):
+            pair.link.check()
