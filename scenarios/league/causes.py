@@ -36,7 +36,7 @@ RULE = f"""\
   at most {100 * NEAR - 100:.0f} % longer than the better path's round trip and rate.
 - `in time`: no part of a stream came late.
 - `change`: the download or the requests lasted until the first path changed; or {100 * _MOST_OF:.0f} % of the late
-  parts were due between its first change and {_AFTER_S:g} s after the last.
+  parts were on their way at its first change, or due until {_AFTER_S:g} s after the last.
 - `round trip`: even an empty path is too long for the deadline.
 - `loss`: a link lost packets at random.
 - `reordering`: TCP sent {_SPURIOUS:g} times as many segments again as links had dropped, or QUIC took as many for lost.
@@ -197,7 +197,9 @@ def _of_stream(point: _Point) -> Iterator[str]:
     yield from _processor(point)
     if not point.late_s:
         yield "in time"
-    if point.changes_s and point.most_were_late(min(point.changes_s), max(point.changes_s) + _AFTER_S):
+    if point.changes_s and point.most_were_late(
+        min(point.changes_s) - point.workload.deadline_s, max(point.changes_s) + _AFTER_S
+    ):
         yield "change"
     if point.least_ms > 1e3 * point.workload.deadline_s:
         yield f"round trip ({point.least_ms:.0f} ms)"

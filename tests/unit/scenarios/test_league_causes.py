@@ -10,7 +10,7 @@ from scenarios.league.causes import RULE, cause
 TCP, MPTCP, QUIC, MPQUIC = "tcp", "mptcp", "quic noq", "mpquic noq"
 LATE_AT_FIRST = ([0.1, 0.2, 5.0], [300.0, 200.0, 30.0])
 LATE_LATER = ([0.1, 5.0, 7.0], [30.0, 300.0, 200.0])
-LATE_AT_THE_CHANGE = ([0.1, 2.5, 4.5], [30.0, 300.0, 200.0])
+LATE_AT_THE_CHANGE = ([0.1, 1.95, 4.5], [30.0, 300.0, 200.0])
 
 
 def cells(
