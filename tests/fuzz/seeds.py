@@ -13,10 +13,8 @@ __attribute__((section(".struct_ops"), used)) struct tcp_congestion_ops ops = {.
 """
 
 
-def write_seeds(target: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, content in enumerate(_SEEDS[target]()):
-        (folder / f"{number:02}").write_bytes(content)
+def seeds(target: str) -> list[bytes]:
+    return _SEEDS[target]()
 
 
 def _line() -> list[bytes]:
