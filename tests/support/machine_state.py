@@ -17,6 +17,11 @@ _KERNEL = ("net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_congestion
 _FOLDERS = ("/sys/class/net", "/run", "/run/netns", "/run/openvswitch", "/dev/shm", "/sys/fs/bpf")
 
 
+def interfaces() -> set[str]:
+    """The names of this namespace's network interfaces."""
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
 def marked_environment() -> tuple[str, dict[str, str]]:
     """A new mark, and this process's environment with it."""
     mark = uuid.uuid4().hex

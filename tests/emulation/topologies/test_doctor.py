@@ -17,7 +17,7 @@ import congestion
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
-from tests.support.machine_state import marked, marked_environment
+from tests.support.machine_state import interfaces, marked, marked_environment
 from tests.support.ordinary_user import dropped, require_ordinary_user
 from topologies.doctor.check import examine
 from topologies.doctor.examination import CHECKS
@@ -28,10 +28,6 @@ DOCTOR = [sys.executable, "-B", "-m", "topologies", "doctor"]
 LIMIT_S = 60
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to try the same in a namespace of its own")
-
-
-def interfaces() -> list[str]:
-    return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
 @pytest.fixture(scope="module")
