@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flightpath.commands import require
 from flightpath.processes import family
+from flightpath.waiting import wait_until
 from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec

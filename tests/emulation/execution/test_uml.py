@@ -26,7 +26,7 @@ from flightpath.waiting import wait_until
 from tests.support.finished import finished
 from tests.support.killed import killed_at_end
 from tests.support.ordinary_user import UID, results_of_ordinary_user
-from tests.support.process_list import command_lines
+from tests.support.process_list import mentioning
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal
 from tests.support.uml import shared_folder, uml_kernels, unprivileged
@@ -260,7 +260,7 @@ def test_the_memory_of_a_lab_that_was_killed_is_no_number():
     with UserModeLinux(kernel.find()).guest(["sleep", "infinity"]) as guest:
         assert guest.booted()
         # The oldest: user space has processes of its own there.
-        pid = min(pid for pid in command_lines() if shared_folder(pid) == guest.shared)
+        pid = min(pid for pid in mentioning("init=") if shared_folder(pid) == guest.shared)
         with KernelMemory(pid, kernel.find().symbols) as memory:
             assert memory.virtual_ns() > 0
             os.kill(pid, signal.SIGKILL)
