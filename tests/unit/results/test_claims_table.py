@@ -24,19 +24,7 @@ def test_a_reason_of_some_is_moved_only_from_those_that_have_no_other():
     assert table(*claims) == (["", "", "a; b", "c", ""], ["not tested here, where nothing else is said: a"])
 
 
-def test_a_doubt_about_all_claims_is_a_remark():
-    assert table((YES, "near; 1 cell is degraded"), (NO, "1 cell is degraded")) == (
-        ["near", ""],
-        ["all claims: 1 cell is degraded"],
-    )
-
-
 def test_what_is_said_once_anyway_stays_where_it_is():
     assert table((NOT_DECIDED, "one"), (NO, "far")) == (["one", "far"], [])
     assert table((NOT_TESTED, "one")) == (["one"], [])
     assert table() == ([], [])
-
-
-def test_claims_are_counted_by_verdict():
-    shown = claims_table([Claim("c", "p", "m", verdict) for verdict in (NO, YES, NOT_DECIDED, NO)])
-    assert shown.counts == "1 reproduced, 2 not reproduced, 1 not decided"
