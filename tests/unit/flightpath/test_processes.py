@@ -71,6 +71,10 @@ def test_what_takes_too_long_or_is_watched_to_fail_is_an_error_and_ends(limit_s,
     assert process.returncode == -9
 
 
+def test_what_a_program_prints_is_returned():
+    assert run(["cat"], stdin="hello") == "hello"
+
+
 @pytest.mark.parametrize(
     ("script", "limit_s", "said"),
     [

@@ -24,6 +24,13 @@ def test_a_reason_of_some_is_moved_only_from_those_that_have_no_other():
     assert table(*claims) == (["", "", "a; b", "c", ""], ["not tested here, where nothing else is said: a"])
 
 
+def test_a_doubt_about_all_claims_is_a_remark():
+    assert table((YES, "near; 1 cell is degraded"), (NO, "1 cell is degraded")) == (
+        ["near", ""],
+        ["all claims: 1 cell is degraded"],
+    )
+
+
 def test_what_is_said_once_anyway_stays_where_it_is():
     assert table((NOT_DECIDED, "one"), (NO, "far")) == (["one", "far"], [])
     assert table((NOT_TESTED, "one")) == (["one"], [])

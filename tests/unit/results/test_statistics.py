@@ -12,6 +12,7 @@ from results.records import Verdict
 from results.statistics.estimates import (
     Estimate,
     growth_of_pairs,
+    growth_percent,
     mean,
     median,
     ratio_of_means,
@@ -61,6 +62,13 @@ def test_ratio_by_hand():
     factor = math.exp(2.446911851144969 * error)
     estimate = ratio_of_means(above, below)
     assert (estimate.value, estimate.low, estimate.high) == pytest.approx((2.0, 2 / factor, 2 * factor))
+
+
+def test_growth():
+    grown = growth_percent([100.0, 100.0], [150.0, 150.0])
+    assert (grown.value, grown.low, grown.high) == pytest.approx((50, 50, 50))
+    with pytest.raises(ValueError, match="positive"):
+        growth_percent([0.0], [1.0])
 
 
 def test_growth_of_pairs_is_the_interval_of_the_logarithm():
