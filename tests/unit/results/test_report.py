@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from experiments.claims import check_claims
+from flightpath.project import PROJECT
 from results.__main__ import main
 from results.commands.scenarios import question_of
 from results.pages.html_report import render_html
@@ -271,22 +272,6 @@ def test_claims_that_are_all_untested_for_one_cause_are_one_line():
     assert out.getvalue() == "None of the 2 claims is tested: this run varies queue\n"
 
 
-CLAIMS = """\
-Claims
-┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━┳━━━━━━━━━━┳━━━━━━━━━━━━━━━━┓
-┃ claim                      ┃ claimed ┃ measured ┃ verdict        ┃
-┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━━━━━━━━━┩
-│ mptcp is faster            │ more    │ +105 %   │ reproduced     │
-├────────────────────────────┼─────────┼──────────┼────────────────┤
-│ …: by how much             │ +380 %  │ +105 %   │ not reproduced │
-├────────────────────────────┼─────────┼──────────┼────────────────┤
-│ mptcp is faster on Sundays │ [bold]  │ -        │ not decided    │
-│                            │         │          │ [/]            │
-└────────────────────────────┴─────────┴──────────┴────────────────┘
-claims: 1 reproduced, 1 not reproduced, 1 not decided
-"""
-
-
 def test_claims_are_printed_without_repetition_and_markup_as_it_is():
     out = io.StringIO()
     claims = [
@@ -295,7 +280,8 @@ def test_claims_are_printed_without_repetition_and_markup_as_it_is():
         Claim("mptcp is faster on Sundays", "[bold]", "", ClaimVerdict.NOT_DECIDED, "[/]"),
     ]
     print_claims(Console(file=out, width=120), claims)
-    assert "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines()) == CLAIMS
+    golden = (PROJECT / "tests/data/golden/claims.txt").read_text()
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == golden.splitlines()
 
 
 def test_what_claims_have_in_common_is_said_once_on_every_page(store, run_id, capsys):
