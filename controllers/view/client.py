@@ -52,7 +52,6 @@ class View:
         return {name.removeprefix("flightpath_"): float(value) for name, _, value in samples}
 
     def get(self, path: str) -> str:
-        """Returns the page at a path."""
         if self.where.startswith("unix:"):
             connection: http.client.HTTPConnection = _UnixConnection(self.where.removeprefix("unix:"))
         else:

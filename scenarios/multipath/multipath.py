@@ -32,7 +32,7 @@ PROCESSOR_TIMES: Mapping[str, str] = {
     "receiver": "cpu_receiver",
     "both and links": "cpu_total",
 }
-"""What the papers' processor time may be, by its name: they measured hosts, which do the links' receiving here."""
+"""Metrics that may correspond to the papers' processor time: there a host received by itself, here a link does it."""
 
 _NAME = re.compile(
     r"tun(?P<inside>[46])_path(?P<outside>[46])(?P<plain>_plain)?|(?P<kind>mptcp|baseline)(?P<family>[46])"
