@@ -58,7 +58,11 @@ def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Ta
     for name in shown.rows[0].parameters if shown.rows else ():
         table.add_column(name)
     for name in names:
-        heading = textwrap.fill(name.replace("_", " "), _HEADING_WIDTH) if console.is_terminal else name
+        heading = (
+            textwrap.fill(name.replace("_", " "), _HEADING_WIDTH, break_long_words=False)
+            if console.is_terminal
+            else name
+        )
         table.add_column(sanitised(f"{heading}\n({shown.columns[name]})"), justify="right", overflow="fold")
     has_verdicts = list(names[:1]) == list(shown.columns)[:1]
     if has_verdicts:
