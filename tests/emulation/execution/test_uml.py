@@ -50,7 +50,8 @@ NAT_IN_A_NAMESPACE_THAT_ENDS = """
 ip netns add client
 ip link add right type veth peer name left netns client
 ip addr add 10.0.0.2/24 dev right && ip link set right up
-ip -n client addr add 10.0.0.1/24 dev left && ip -n client addr add 10.0.0.3/24 dev left && ip -n client link set left up
+ip -n client addr add 10.0.0.1/24 dev left && ip -n client addr add 10.0.0.3/24 dev left
+ip -n client link set left up
 tc -n client qdisc add dev left clsact
 set -- protocol ip flower ip_proto tcp action ct
 tc -n client filter add dev left egress "$@" commit nat src addr 10.0.0.3 pipe action ok

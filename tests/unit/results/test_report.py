@@ -21,7 +21,7 @@ from results.pages.html_report import render_html
 from results.pages.json_output import run_json
 from results.pages.terminal import print_certificates, print_claims, print_runs, print_summary
 from results.recording.blocks import FOLDER, append_description, file_name
-from results.records import Certificate, Claim, ClaimVerdict, Verdict
+from results.records import Certificate, Claim, ClaimVerdict, Measurement, Metric, Verdict
 from results.summary.means import means_table, metric_names
 from scenarios.mptcp_load import MptcpLoad
 from scenarios.web_load.claims import mptcp_load_claims
@@ -236,13 +236,16 @@ def test_means_mark_what_was_left_out():
 def test_a_summary_fits_a_terminal_of_80_columns():
     out = io.StringIO()
     cells = [judged(each, Verdict.DEGRADED, "[red]x[/]") for each in like_the_paper(3, LOADS)]
-    metrics = metric_names(cells)[:9]
+    metrics = [*metric_names(cells)[:9], "retransmissions"]
+    zero = Measurement({"retransmissions": Metric(0.0, "1")})
+    cells = [replace(each, measurement=each.measurement.merged(zero)) for each in cells]
     print_summary(Console(file=out, width=80, force_terminal=True, color_system=None), cells, metrics)
     *tables, _, verdict = out.getvalue().splitlines()
     assert "[red]x[/]" in verdict, "markup is printed as it is"
     assert max(map(len, tables)) <= 80
     assert sum("protocol" in line for line in tables) > 1, "the metrics were to be spread over several tables"
     assert not any("…" in line for line in tables)
+    assert any("retransmissions" in line for line in tables), "no word of a heading is split"
     assert sum("degraded" in line for line in tables) == len(means_table(cells, metrics).rows)
 
 
