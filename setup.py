@@ -82,6 +82,7 @@ setup(
             "mypy>=1.18",
             "nbclient>=0.10",  # runs the notebook in examples/
             "ipykernel>=6.29",
+            "grafana-foundation-sdk",  # Grafana's schema of a dashboard, by version (constraints.txt)
             "awscrt>=0.30",  # a test signs a request; users: the extra s3
             "setuptools>=70.1",  # a test builds a wheel without a network; older ones need the package wheel
         ],

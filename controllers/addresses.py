@@ -32,7 +32,3 @@ def is_local(host: str) -> bool:
         return name == "localhost" or ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
     except ValueError:
         return False
-
-
-def format_address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

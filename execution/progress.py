@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Self
 
 from flightpath.errors import FlightpathError
-from probes.counters import cpu
 from probes.counters.sampling import CounterLog
 from results.exchange.progress import CellProgress, LinkLoad
 from results.records import Series
@@ -82,7 +81,7 @@ def _shown_series(log: CounterLog) -> Iterator[tuple[str, Series]]:
     if len(rows) < 2:
         return
     start_s = max(so_far.times_s[0], so_far.times_s[-1] - _SHOWN_S)
-    yield "idle CPU", cpu.share(so_far, "cpu_idle", start_s=start_s)
+    yield "idle CPU", so_far.processor_share("cpu_idle", start_s=start_s)
     carried = {name: rows[-1][name] - rows[0][name] for name in rows[-1] if not name.startswith("cpu_")}
     for name in sorted(carried, key=carried.__getitem__, reverse=True)[:_SHOWN_LINKS]:
         link, _, way = name.rpartition(".")

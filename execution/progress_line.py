@@ -8,10 +8,14 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
 
 from execution.progress import FIRST
 from flightpath.progress import PeriodicLines, minutes_and_seconds
+from flightpath.terminal import print_line
 from results.records import CellResult, Verdict
+
+_WIDE = 120
 
 
 class ProgressLine:
@@ -33,9 +37,11 @@ class ProgressLine:
         self._started = time.monotonic()
         self._console = Console(stderr=True)
         self._title, self._lines = title, PeriodicLines()
+        bar_width = 24 if self._console.width >= _WIDE else 10
+        self._room = max(0, self._console.width - len(f"{title}  100% 59:59 left  ") - bar_width)
         self._bar = Progress(
             TextColumn(title),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=bar_width),
             TextColumn("{task.percentage:3.0f}%"),
             TextColumn("{task.fields[left]}"),
             TextColumn("{task.description}"),
@@ -64,7 +70,8 @@ class ProgressLine:
         running = self._begun.keys() - self._finished
         beside = f" (and {len(running) - 1} more)" if len(running) > 1 else ""
         description, left = f"{label}{beside}: {doing}", self._left()
-        self._bar.update(self._task, completed=self._done_s(), description=description, left=left)
+        shown = description if len(description) <= self._room else f"{description[: self._room - 1]}…"
+        self._bar.update(self._task, completed=self._done_s(), description=shown, left=left)
         share = self._done_s() / (sum(self._estimates.values()) or 1.0)
         self._log(f"{share:.0%}, {left}, {description}")
 
@@ -80,17 +87,17 @@ class ProgressLine:
         for event in result.certificate.found.get("events", ()):
             happened_s = event["happened_at_s"]
             when = "not seen during the load" if happened_s is None else f"seen after {happened_s:.3f} s"
-            self._console.print(f"  event {event['event']}: {when}", markup=False, highlight=False, soft_wrap=True)
+            print_line(self._console, Text(f"  event {event['event']}: {when}"))
 
     def failed(self, label: str, why: str) -> None:
         """Prints that a cell could not be measured, and why."""
         self._end(label, "FAILED")
-        self._console.print(textwrap.indent(why, "  "), markup=False, highlight=False, soft_wrap=True)
+        print_line(self._console, Text(textwrap.indent(why, "  ")))
 
     def postponed(self, label: str, why: str) -> None:
         """Prints that a cell will be measured once more."""
         self._fractions[label] = 0.0
-        self._console.print(f"{label}: to be measured again: {why}", markup=False, highlight=False, soft_wrap=True)
+        print_line(self._console, Text(f"{label}: to be measured again: {why}"))
 
     def _end(self, label: str, outcome: str) -> None:
         self._finished.add(label)
@@ -98,7 +105,7 @@ class ProgressLine:
         position = f"[{len(self._finished) + self._already_done}/{len(self._estimates) + self._already_done}]"
         took = f"{time.monotonic() - self._begun[label]:.0f} s"
         text = f"{position} {label}: {outcome}, {took}, {self._left()}"
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print_line(self._console, Text(text))
         sys.stderr.flush()
 
     def _done_s(self) -> float:

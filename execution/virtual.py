@@ -188,7 +188,11 @@ def _run_several(command: seeds.SeededCommand, options: argparse.Namespace) -> i
         jobs = options.jobs or os.cpu_count() or 1
         with seeds.here(command, jobs) as submit:
             outcomes = seeds.search(wanted, submit, jobs, options.results)
-    print(seeds.summary(outcomes, lambda outcome: _again_of(options, outcome), twice=options.same))
+
+    def again(outcome: seeds.Outcome) -> str:
+        return _again(options, outcome.seed, twice=outcome.another_output is not None)
+
+    print(seeds.summary(outcomes, again, twice=options.same))
     return int(any(outcome.failure for outcome in outcomes))
 
 
@@ -198,10 +202,6 @@ def _standard_input() -> bytes:
         given.touch()
         standard_input.copy_to(given)
         return given.read_bytes()
-
-
-def _again_of(options: argparse.Namespace, outcome: seeds.Outcome) -> str:
-    return _again(options, outcome.seed, twice=outcome.another_output is not None)
 
 
 def _again(options: argparse.Namespace, seed: int, *, twice: bool = False) -> str:

@@ -150,7 +150,7 @@ class Factor:
 
 
 LIST = "A,B,..."
-"""What `--help` shows for the value of an option that takes several, which may be given several times."""
+"""Placeholder in `--help` for the values of an option that takes several, and that may be repeated."""
 
 CONGESTION_CONTROL = Setting("--congestion-control", "of all hosts", "cubic", metavar="NAME")
 

@@ -35,6 +35,16 @@ class CommandHost(Host, Protocol):
         ...
 
 
+def url_host(address: str) -> str:
+    """Returns an address in the form that URLs need: IPv6 in brackets."""
+    return f"[{address}]" if ":" in address else address
+
+
+def endpoint(address: str, port: int) -> str:
+    """Returns an address with its port: `10.0.0.1:80`, `[fd00::1]:80`."""
+    return f"{url_host(address)}:{port}"
+
+
 def succeeds_in(host: Host, argv: list[str], *, timeout_s: float = 30) -> bool:
     """Runs a program in a host, and returns whether its exit code is 0; discards its output."""
     null = subprocess.DEVNULL

@@ -58,3 +58,15 @@ def request_signal_at_parents_end(number: int) -> None:
         OSError: prctl failed.
     """
     call("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def end_with(parent: int, number: int) -> None:
+    """Has this process, which was just forked, get a signal when its parent ends; it exits if that has happened.
+
+    Args:
+        parent: PID of the parent.
+        number: the signal.
+    """
+    request_signal_at_parents_end(number)
+    if os.getppid() != parent:
+        os._exit(1)

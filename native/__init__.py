@@ -34,7 +34,7 @@ def preloading_command(library: str) -> list[str]:
 
 
 def binary(name: str) -> Path:
-    """The path of one of this folder's programs, for example `relay`.
+    """Returns the path of one of this folder's programs, for example `relay`.
 
     Raises:
         MissingCapability: it has not been built on this machine.

@@ -5,6 +5,7 @@ stops its clock, and with it itself, until the next call.
 """
 
 import contextlib
+import os
 import pickle
 import socket
 import subprocess
@@ -22,10 +23,16 @@ from flightpath.commands import how_ended
 from flightpath.errors import MeasurementFailed
 from flightpath.launcher import ensure_home, python_module
 from flightpath.overrides import override
-from python_api.processes import environment
 
 _MODULE = "python_api.network_process"
 _ENDING_LIMIT_S = 15.0
+_FOR_TERMINALS = ("FORCE_COLOR", "CLICOLOR_FORCE")
+"""Variables with which a notebook's kernel requests terminal output: a progress bar would become many lines."""
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment of our processes that a user's own process starts, such as the kernel of a notebook."""
+    return {name: value for name, value in os.environ.items() if name not in _FOR_TERMINALS}
 
 
 class Channel(ABC):

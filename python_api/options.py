@@ -24,7 +24,9 @@ def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
         UsageError: there is no such option, or its value is invalid.
     """
     parser = parser_of(scenario)
-    known = _known(parser)
+    texts = ((text, it) for it in parser._actions for text in it.option_strings)  # argparse offers no public way
+    actions = {text[2:].replace("-", "_"): action for text, action in texts if text.startswith("--")}
+    known = {name: action for name, action in actions.items() if name not in _COMMAND_ONLY}
     words: list[str] = []
     for name, value in options.items():
         if name not in known:
@@ -33,13 +35,6 @@ def words_for(scenario: Scenario, options: Mapping[str, Any]) -> list[str]:
     parser.error = _refuse  # type: ignore[method-assign]  # argparse's only hook for an existing parser
     requested_plan(scenario, request_of(scenario, parser.parse_args(words)))
     return words
-
-
-def _known(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    # argparse offers no public way to ask a parser for its options.
-    texts = ((text, it) for it in parser._actions for text in it.option_strings if text.startswith("--"))
-    actions = {text.removeprefix("--").replace("-", "_"): action for text, action in texts}
-    return {name: action for name, action in actions.items() if name not in _COMMAND_ONLY}
 
 
 def _words(action: argparse.Action, name: str, value: Any) -> list[str]:

@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, NoReturn
 
@@ -24,7 +25,7 @@ from flightpath.errors import (
     UsageError,
 )
 from flightpath.launcher import python_module, require_mininet
-from python_api.processes import environment
+from python_api.channels import environment
 from python_api.runs import Run, load
 from results.store.store import DEFAULT_FOLDER
 
@@ -93,7 +94,6 @@ def run(
 
 def _run_command(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
     """Runs the command, and returns exit code, stdout and stderr. Ctrl-C and the end of this process end it."""
-    parent = os.getpid()
     process = subprocess.Popen(
         python_module("scenarios", *words),
         stdin=subprocess.DEVNULL,
@@ -103,7 +103,7 @@ def _run_command(words: Sequence[str], *, shown: bool) -> tuple[int, str, str]:
         errors="replace",
         env=environment(),
         start_new_session=True,
-        preexec_fn=lambda: _end_with(parent),
+        preexec_fn=partial(libc.end_with, os.getpid(), signal.SIGTERM),
     )
     assert process.stdout is not None and process.stderr is not None  # pipes, as requested
     lines: list[str] = []
@@ -138,12 +138,6 @@ def _interrupt(process: subprocess.Popen[str]) -> None:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_ENDING_LIMIT_S)
     process.kill()
-
-
-def _end_with(parent: int) -> None:
-    libc.request_signal_at_parents_end(signal.SIGTERM)
-    if os.getppid() != parent:  # it has ended meanwhile
-        os._exit(1)
 
 
 def _run_id(stdout: str) -> str | None:

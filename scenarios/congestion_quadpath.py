@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.figures import metric_bars
 from experiments.parameters import Axis, link_setting
-from experiments.plan import Plan
 from flightpath.errors import UsageError
 from flightpath.overrides import override
 from results.figures.drawing import Draw, Figures
@@ -32,8 +31,6 @@ from scenarios.multipath.multipath import (
 )
 from scenarios.multipath.quadpath_cases import PAPERS, PATHS
 from scenarios.multipath.quadpath_claims import PLAIN, quadpath_claims
-from topologies.links.spec import LinkSpec
-from topologies.links.texts import short_link
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -153,10 +150,6 @@ class CongestionQuadpath(MultipathScenario):
     @override
     def warm_up_s(self, cell: Cell) -> float:
         return WARM_UP_S
-
-    @override
-    def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
-        return [short_link(plan.settings["link"])] * int(cell.parameters["paths"])
 
 
 if __name__ == "__main__":

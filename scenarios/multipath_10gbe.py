@@ -6,12 +6,9 @@ Szilágyi et al., "Throughput Performance Analysis of the Multipath Communicatio
 from functools import partial
 
 from experiments.parameters import CONGESTION_CONTROL, Axis, link_setting
-from experiments.plan import Plan
 from flightpath.clock import Clock
-from flightpath.overrides import override
 from results.figures.charts import looks_of
 from results.figures.drawing import Figures
-from results.records import Cell
 from scenarios.multipath.figures import costs, only, over_time, transfer_bars
 from scenarios.multipath.multipath import (
     BASELINE,
@@ -23,8 +20,6 @@ from scenarios.multipath.multipath import (
     transfer_settings,
 )
 from scenarios.multipath.tengbe_claims import PLAIN, TENGBE_CLAIMS, TITLES
-from topologies.links.spec import LinkSpec
-from topologies.links.texts import short_link
 
 LINK = "10Gbit,0ms,1000p"
 """Link of each path: a cable of three metres, whose delay is 15 ns, and the queue of a Linux interface."""
@@ -92,10 +87,6 @@ class Multipath10Gbe(MultipathScenario):
         cpu_per_gbps=costs(panels="paths", panel_titles=TITLES, **_BY_CONFIGURATION),
     )
     claims = TENGBE_CLAIMS
-
-    @override
-    def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
-        return [short_link(plan.settings["link"])] * int(cell.parameters["paths"])
 
 
 if __name__ == "__main__":

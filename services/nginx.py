@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from flightpath.commands import require
-from flightpath.hosts import Host, run_in, succeeds_in
+from flightpath.hosts import Host, endpoint, run_in, succeeds_in, url_host
 from flightpath.overrides import override
 from services.running import http_check
 from services.running.daemon import DaemonService
@@ -108,7 +108,7 @@ class Nginx(DaemonService):
     def _prepare(self) -> None:
         self._privileges.prepare_folder(self.folder)
         every = "[::]" if ":" in self.address else "0.0.0.0"
-        listen = f"{every if self._mptcp else url_host(self.address)}:{self.port}"
+        listen = endpoint(every if self._mptcp else self.address, self.port)
         text = configuration(self.folder, listen, self._upstream_socket, buffering=self._buffering)
         self._write(self._configuration, text)
         self._pid_file.unlink(missing_ok=True)
@@ -120,9 +120,7 @@ class Nginx(DaemonService):
 
     @override
     def _is_ready(self) -> bool:
-        if (
-            not self._pid_file.exists()
-        ):  # nginx writes it after binding its port: until then, another program may answer
+        if not self._pid_file.exists():  # written after nginx binds its port; until then another program may answer
             return False
         program = [sys.executable, "-I", "-S", http_check.__file__]
         return succeeds_in(self.host, [*program, self.address, str(self.port), "/healthz"])
@@ -148,8 +146,3 @@ def _prepare_network(host: Host, port: int) -> None:
         run_in(host, [sysctl, "-qw", f"{_LOW_PORTS}={port}"])
     if int(run_in(host, [sysctl, "-n", _ACCEPT_QUEUE])) < BACKLOG:
         run_in(host, [sysctl, "-qw", f"{_ACCEPT_QUEUE}={BACKLOG}"])
-
-
-def url_host(address: str) -> str:
-    """Returns an address in the form that URLs need."""
-    return f"[{address}]" if ":" in address else address

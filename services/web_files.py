@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 
 from flightpath.commands import require
-from flightpath.hosts import Host, succeeds_in
+from flightpath.hosts import Host, endpoint, succeeds_in
 from flightpath.overrides import override
-from services.nginx import url_host
 from services.running.certificates import write_certificate
 from services.running.daemon import DaemonService
 from services.running.privileges import Privileges
@@ -97,7 +96,7 @@ class WebFiles(DaemonService):
 
     @property
     def url(self) -> str:
-        return f"https://{url_host(self.address)}:{self.port}"
+        return f"https://{endpoint(self.address, self.port)}"
 
     def give(self, path: Path) -> Path:
         """Makes the server's user the owner of a file in `files`; returns it."""
@@ -114,7 +113,7 @@ class WebFiles(DaemonService):
         self.give(key)
         self.give(self.certificate)
         self._write(self.folder / "passwords", f"{self.USER}:{{PLAIN}}{self.PASSWORD}\n")
-        listen = f"{url_host(self.address)}:{self.port}"
+        listen = endpoint(self.address, self.port)
         self._write(self._configuration, _CONFIGURATION.format(folder=self.folder, listen=listen))
 
     @override

@@ -238,7 +238,7 @@ class LinkMonitor:
             direction.dead, direction.streak = now_s - direction.alive_s > self._silence_limit_s(direction), 0
 
     def _silence_limit_s(self, direction: _Direction) -> float:
-        """Maximum time for which nothing leaves a link that is alive."""
+        """Returns the maximum time for which nothing leaves a link that is alive."""
         travel_s = _FIRST_TRAVEL_S if direction.travel_s is None else direction.travel_s
         return _LATE_PERIODS * self.period_s + self._plan.urgent * self.tick_s + travel_s
 

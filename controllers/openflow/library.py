@@ -21,8 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from controllers.addresses import format_address
 from flightpath.errors import FlightpathError, UsageError
+from flightpath.hosts import endpoint
 from flightpath.overrides import override
 
 os.environ["OSKEN_HUB_TYPE"] = "eventlet"  # os-ken's other event loop, native threads, loses events
@@ -155,7 +155,7 @@ def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any
     app = manager.instantiate(application, **arguments)
     app.start()
     manager.instantiate(_Listener, server).start()
-    print(f"listening on {format_address(*server.getsockname()[:2])}", flush=True)
+    print(f"listening on {endpoint(*server.getsockname()[:2])}", flush=True)
     app.wait_for_failure()
 
 
@@ -177,7 +177,7 @@ def listen(host: str, port: int) -> eventlet.greenio.GreenSocket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return _listen(family, (host, port))
     except OSError as error:
-        address = host if host.startswith("/") else format_address(host, port)
+        address = host if host.startswith("/") else endpoint(host, port)
         hint = "another controller may be running there; choose another address with --listen or --rest"
         raise UsageError(f"cannot listen on {address}: {os.strerror(error.errno or 0)}", hint) from error
 

@@ -129,17 +129,17 @@ def base_rules(
 
 
 def hold_rules() -> tuple[Rule, ...]:
-    """Hold SYNs for the controller; must be sent again within `HOLD_LEASE_S`."""
+    """Returns rules that hold SYNs for the controller; they expire unless sent again within `HOLD_LEASE_S`."""
     return _tcp_rules(HOLD_SYN_PRIORITY, _SYN_ONLY, ToController(WHOLE_FRAME), duration_s=HOLD_LEASE_S)
 
 
 def copy_rules() -> tuple[Rule, ...]:
-    """Copy SYNs to the controller instead of holding them, where the switch itself chooses paths."""
+    """Returns rules that copy SYNs to the controller, and hold none, where the switch itself chooses paths."""
     return _tcp_rules(COPY_PRIORITY, _SYN_ONLY, ToController(HEADERS_BYTES), goto=Table.FLOWS)
 
 
 def mute_openings(port: int, duration_s: int) -> tuple[Rule, ...]:
-    """For a while, forward SYN and SYN/ACK of a port as usual without showing them to the controller.
+    """Returns rules that forward SYN and SYN/ACK of a port for a while without a copy to the controller.
 
     SYNs skip table 1, so that a flood of them on random ports does not fill the switch's cache.
     """
@@ -150,7 +150,7 @@ def mute_openings(port: int, duration_s: int) -> tuple[Rule, ...]:
 
 
 def mute_ends(port: int, duration_s: int) -> tuple[Rule, ...]:
-    """For a while, forward FIN and RST of a port without showing them to the controller; the switch notes these ends.
+    """Returns rules that forward FIN and RST of a port for a while without a copy to the controller.
 
     If a program is killed while much data is on its way to it, its host answers each segment with an RST.
     """
@@ -162,7 +162,7 @@ def mute_ends(port: int, duration_s: int) -> tuple[Rule, ...]:
 
 
 def mute_unknown_destinations(port: int, duration_s: int) -> tuple[Rule, ...]:
-    """For a while, drop what a port sends to unknown destinations, and do not copy its ARP and ND to the controller."""
+    """Returns rules that for a while drop a port's frames to unknown destinations, and do not copy its ARP and ND."""
     neighbours = (
         Rule(MUTE_PRIORITY, (("in_port", port), *match), None, duration_s, goto=Table.FLOWS) for match in _NEIGHBOURS
     )
@@ -239,7 +239,7 @@ def flow_of_match(fields: Iterable[tuple[str, MatchValue]]) -> FlowKey | None:
 
 
 def group_rules(target: Interface, group: int) -> tuple[Rule, ...]:
-    """Hand all TCP that this switch's hosts send to an interface to a group."""
+    """Returns rules that hand the TCP which this switch's hosts send to an interface to a group."""
     matches = (
         (("eth_dst", target.mac), ("eth_type", version), ("ip_proto", IP_TCP)) for version in (ETH_IPV4, ETH_IPV6)
     )

@@ -117,7 +117,7 @@ def parse_segment(frame: bytes, wire_bytes: int | None = None) -> Segment | None
 
 
 def find_tcp(frame: bytes, frame_bytes: int) -> tuple[int, int, bytes, bytes] | None:
-    """Where the TCP header begins and the packet ends in a frame, and the packet's IP addresses; None: not TCP."""
+    """Finds TCP in a frame: where its header begins, where the packet ends, and the IP addresses; None without TCP."""
     if frame[12:14] == _IPV4:
         return _find_in_ipv4(frame, frame_bytes - _ETHERNET_BYTES)
     if frame[12:14] == _IPV6:

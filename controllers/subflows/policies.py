@@ -70,7 +70,7 @@ class Policy:
     in_switch: bool
 
     def choose(self, topology: Topology, request: PathRequest) -> Path | None:
-        """The path for one more flow; None if there is none. Links that are down are in no path."""
+        """Returns the path for one more flow, which uses no link that is down; None if there is none."""
         if request.in_use or not self.cacheable:
             return self.function(topology, request)
         key = (self.function, request.source, request.target, request.multipath)
@@ -94,7 +94,6 @@ def policy(*, cacheable: bool = True, in_switch: bool = False) -> Callable[[Choi
 
 
 def policy_named(name: str) -> Policy:
-    """The policy with this name."""
     if name not in POLICIES:
         raise UsageError(f"policy: there is no {name!r}", did_you_mean(name.lower().replace("_", "-"), POLICIES))
     return POLICIES[name]
@@ -175,7 +174,7 @@ def ecmp(topology: Topology, request: PathRequest) -> Path | None:
 
 
 def ecmp_choice(flow: FlowKey, n: int) -> int:
-    """A number from 0 to n-1, computed from the flow alone, and the same in every process."""
+    """Hashes a flow to a number from 0 to n-1, which is the same in every process."""
     text = f"{flow.source} {flow.destination} {flow.source_port} {flow.destination_port}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % n
 
@@ -189,12 +188,12 @@ def _sharing(request: PathRequest) -> Callable[[LinkState], int]:
 
 
 def _lightest(topology: Topology, request: PathRequest, weight: Callable[[LinkState], int]) -> Path | None:
-    """The path with the least sum of weights; among equals the one with the fewest links, then the least delay."""
+    """Returns the path with the least sum of weights; among equals the one with the fewest links, then least delay."""
     return lightest_path(topology.graph, request.source, request.target, lambda state: weight(state) + state.cost)
 
 
 def _best_bottleneck(topology: Topology, request: PathRequest, badness: Callable[[LinkState], float]) -> Path | None:
-    """The path whose worst link is least bad, of those that share least; among equals as `_lightest`.
+    """Returns the path whose worst link is least bad, of those that share least; among equals as `_lightest`.
 
     A binary search finds the lowest limit on badness under which a path shares no more than without a limit.
     """

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from controllers.addresses import DEFAULT_REST, format_address
+from controllers.addresses import DEFAULT_REST
 from flightpath.errors import FlightpathError, UsageError
+from flightpath.hosts import endpoint
 from flightpath.overrides import override
 
 _TIMEOUT_S = 10.0
@@ -52,7 +53,6 @@ class View:
         return {name.removeprefix("flightpath_"): float(value) for name, _, value in samples}
 
     def get(self, path: str) -> str:
-        """Returns the page at a path."""
         if self.where.startswith("unix:"):
             connection: http.client.HTTPConnection = _UnixConnection(self.where.removeprefix("unix:"))
         else:
@@ -90,8 +90,8 @@ def find_view() -> View:
 
 def ends_of(subflow: Mapping[str, Any]) -> str:
     """Returns the addresses and ports of a subflow of the view, as text."""
-    source = format_address(subflow["source"], subflow["source_port"])
-    return f"{source} → {format_address(subflow['destination'], subflow['destination_port'])}"
+    source = endpoint(subflow["source"], subflow["source_port"])
+    return f"{source} → {endpoint(subflow['destination'], subflow['destination_port'])}"
 
 
 class _UnixConnection(http.client.HTTPConnection):

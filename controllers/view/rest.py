@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from controllers.addresses import format_address, is_local, parse_loopback
+from controllers.addresses import is_local, parse_loopback
 from controllers.metrics import CONTENT_TYPE
 from controllers.openflow.library import listen, serve_http
 from controllers.output import announce
 from controllers.view.state import ControllerState
+from flightpath.hosts import endpoint
 
 _MAX_REQUEST_LINE = 4096
 
@@ -94,4 +95,4 @@ def _respond(pages: Pages, environment: dict[str, Any], start_response: Callable
 
 
 def _url(address: tuple[Any, ...] | str) -> str:
-    return f"unix:{address}" if isinstance(address, str) else f"http://{format_address(*address[:2])}"
+    return f"unix:{address}" if isinstance(address, str) else f"http://{endpoint(*address[:2])}"

@@ -151,7 +151,6 @@ def _found() -> Proof:
 
 
 def _measured(start: Callable[[Sequence[str]], Guest]) -> LinkProof:
-    """Measures the link in a guest."""
     try:
         with called(start, measure_link, ProvenLink()) as call:
             return call.wait(_LIMIT_S)

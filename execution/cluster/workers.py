@@ -138,7 +138,7 @@ def await_worker(client: Client, address: str, workers: Workers, plan: Plan) -> 
 
 
 def turns(plan: Plan) -> list[int | None]:
-    """For each cell of a plan, its turn among the machines; None in virtual time, where any machine will do."""
+    """Returns the turn of each cell of a plan among the machines; None in virtual time, where any machine will do."""
     cells = plan.cells()
     if not _is_real(plan):
         return [None] * len(cells)

@@ -14,6 +14,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self
 
@@ -65,7 +66,6 @@ class Guest(ABC):
         self._boot_deadline = time.monotonic() + self._boot_limit_s
         console = self._stack.enter_context((self.shared / "console").open("wb"))
         argv, environment = self.kernel_command()
-        parent = os.getpid()
         self._process = subprocess.Popen(
             argv,
             stdin=None if self._interactive else subprocess.DEVNULL,
@@ -74,7 +74,7 @@ class Guest(ABC):
             env=environment,
             cwd=self.shared,
             start_new_session=True,
-            preexec_fn=lambda: _end_with(parent),
+            preexec_fn=partial(libc.end_with, os.getpid(), signal.SIGKILL),
         )
         return self
 
@@ -172,12 +172,6 @@ class Guest(ABC):
     def has_booted(self) -> bool:
         """Returns whether it has begun with the command."""
         return (self.shared / "booted").exists()
-
-
-def _end_with(parent: int) -> None:
-    libc.request_signal_at_parents_end(signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended meanwhile
-        os._exit(1)
 
 
 def _script(argv: Sequence[str], environment: Mapping[str, str]) -> str:

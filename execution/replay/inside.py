@@ -116,14 +116,11 @@ class _Replay:
 
     def _change(self, event: LinkEvent) -> tuple[_Link, Sequence[Direction], Mapping[Direction, LinkSpec]]:
         """Notes a change of a link; returns the link, the directions, and their specifications before it."""
-        link, ways = self._find(event.link)
+        number, ways = events.find(event.link, [link.ends for link in self._links])
+        link = self._links[number]
         before = {way: getattr(link.now, way) for way in DIRECTIONS}
         event.apply(link.now, ways)
         return link, ways, before
-
-    def _find(self, name: str) -> tuple[_Link, Sequence[Direction]]:
-        number, ways = events.find(name, [link.ends for link in self._links])
-        return self._links[number], ways
 
     def read(self, event: str) -> None:
         """Prints the counter of an event, above which it has happened."""

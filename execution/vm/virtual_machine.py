@@ -62,7 +62,7 @@ class VirtualMachine:
 
 @functools.cache
 def _accelerator(machine: VirtualMachine) -> str:
-    """`kvm` if a VM boots with it, else `tcg`."""
+    """Returns `kvm` if a VM boots with it, else `tcg`."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     with _QemuGuest(machine, ["true"], "kvm", _BOOT_LIMIT_S["kvm"]) as guest:

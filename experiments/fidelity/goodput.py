@@ -25,13 +25,13 @@ _CAUSES: Mapping[str, str] = {
     "MPTcpExt.NoDSSInWindow": "{host} dropped {count} packets outside MPTCP's window",
     "MPTcpExt.MPTCPRetrans": "{count} retransmissions by MPTCP's timer of {host}",
 }
-"""What a host's counter says about a stall."""
+"""Likely causes of a stall, by the counter of a host that increased."""
 
 
 def judge_goodput(
     measured: Measurement, limits_bps: Mapping[str, float], counters: Mapping[str, Mapping[str, int]]
 ) -> list[Finding]:
-    """Findings on metrics and series in bit/s that one transfer has as fast as it can.
+    """Returns findings on metrics and series in bit/s of a transfer that goes as fast as it can.
 
     Args:
         limits_bps: the maximum payload rate for each metric; a series of the same name is looked at for stalls.

@@ -77,7 +77,10 @@ def _directions(links: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 def _faults(name: str, counters: Mapping[str, Any], expected: Collection[str]) -> Iterator[Fault]:
     yield from _lateness(name, counters)
     yield from _drops(name, counters, expected)
-    yield from _gso_packets(name, counters)
+    frame_bytes, rate_bps = counters.get("max_frame_bytes"), counters.get("rate_bps")
+    if frame_bytes and rate_bps and (frame_ms := frame_bytes * 8e3 / rate_bps) > MAX_FRAME_MS:
+        length = f"{frame_bytes} bytes, {frame_ms:.1f} ms on the wire (limit {MAX_FRAME_MS:g} ms)"
+        yield Fault("GSO packets", Verdict.DEGRADED, name, f"GSO packets of up to {length}", frame_ms)
 
 
 def _lateness(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
@@ -98,13 +101,6 @@ def _drops(name: str, counters: Mapping[str, Any], expected: Collection[str]) ->
     if drops:
         counted = ", ".join(f"{count} by {cause}" for cause, count in drops.items())
         yield Fault("drops", Verdict.UNUSABLE, name, f"unexpected drops, {counted}", sum(drops.values()))
-
-
-def _gso_packets(name: str, counters: Mapping[str, Any]) -> Iterator[Fault]:
-    frame_bytes, rate_bps = counters.get("max_frame_bytes"), counters.get("rate_bps")
-    if frame_bytes and rate_bps and (frame_ms := frame_bytes * 8e3 / rate_bps) > MAX_FRAME_MS:
-        length = f"{frame_bytes} bytes, {frame_ms:.1f} ms on the wire (limit {MAX_FRAME_MS:g} ms)"
-        yield Fault("GSO packets", Verdict.DEGRADED, name, f"GSO packets of up to {length}", frame_ms)
 
 
 def _causes_of_event(event: LinkEvent) -> set[str]:

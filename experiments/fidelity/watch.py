@@ -16,8 +16,8 @@ from experiments.fidelity.goodput import judge_goodput
 from experiments.fidelity.links import expected_drops
 from flightpath.clock import Clock, clock_here, epoch_offset_s
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.counters import cpu, tcp
 from probes.counters import links as link_counters
+from probes.counters import tcp
 from probes.counters.sampling import CounterLog, Sampler, WatchedLink
 from results.records import Certificate, Measurement, Metric, Series, Verdict
 from topologies.calibration import processor
@@ -225,7 +225,7 @@ class Watch:
         )
 
     def _share(self, counter: str) -> Series:
-        return cpu.share(self.log, counter, start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
+        return self.log.processor_share(counter, start_s=self._start_s or self.log.times_s[0], end_s=self._end_s)
 
     def _read(self) -> Mapping[str, float]:
         for check in self._checks:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from experiments.claims import ClaimCheck, Evidence
 from experiments.files.keys import InvalidKey
@@ -48,7 +47,7 @@ def claim_check(expect: Expect, number: int, unit: str) -> ClaimCheck:
             if value is not None
         )
     if expect.than is not None:
-        words += f" than with {_point(expect.than)}"
+        words += f" than with {', '.join(f'{name} {value}' for name, value in expect.than.items())}"
     expected = f"{words} ({expect.source})" if expect.source else words
     form = PERCENT if expect.than is not None else f"{{:.4g}} {shown}"
     return claim(expect.claim, expected, lambda evidence: {"": _found(evidence, expect, factor)}, wanted, form=form)
@@ -71,7 +70,3 @@ def _bound(expect: Expect, name: str, number: int, unit: str) -> float | None:
         return parse_probability(share, "share") * _READERS[unit](whole)
     except UsageError as error:
         raise InvalidKey(("expect", number, name), f"{name}: {error.args[0]}", error.hint) from error
-
-
-def _point(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in parameters.items())

@@ -94,8 +94,9 @@ class Measuring:
         return list(_in_json(measure, text))
 
     def _of_link(self, measure: Measure) -> float:
-        name, ways = _link_named(str(measure.link), self._testbed)
-        difference = link_counters.summary(self._links_before, self._links_after, self._took_s)[name]
+        links: Sequence[EmulatedLink] = self._testbed.links
+        number, ways = events.find(str(measure.link), [events.ends_of(link) for link in links])
+        difference = link_counters.summary(self._links_before, self._links_after, self._took_s)[links[number].name]
         if measure.counter not in difference["a_to_b"]:
             known = did_you_mean(str(measure.counter), _LINK_COUNTERS)
             raise MeasurementFailed(f"{measure.name}: links have no counter {measure.counter!r}", known)
@@ -122,12 +123,6 @@ class Measuring:
             for name, measure in self._sockets.items():
                 with contextlib.suppress(CommandFailed):
                     self._samples[name] += _socket_values(self._testbed.host(str(measure.host)), measure)
-
-
-def _link_named(name: str, testbed: Testbed) -> tuple[str, Sequence[str]]:
-    links: Sequence[EmulatedLink] = testbed.links
-    number, ways = events.find(name, [events.ends_of(link) for link in links])
-    return links[number].name, ways
 
 
 def _picked(measure: Measure, values: Sequence[float]) -> float:

@@ -51,7 +51,7 @@ class FileScenario(Scenario):
         self.content, self.folder = dict(content), folder
         first = experiment(content, first_values(content))
         self.name, self.summary = first.name or name, first.question
-        self.__doc__ = _help(first)
+        self.__doc__ = "\n\n".join(filter(None, (first.question, first.description.strip())))
         self.headlines = tuple(measure.name for measure in first.measure)
         self.options = ()
         self.axes = tuple(_axis(name, tuple(values)) for name, values in first.parameters.items())
@@ -222,7 +222,3 @@ def _unit(measure: Measure, number: int) -> str:
     if unit is None:
         raise InvalidKey(("measure", number), f"measure {measure.name}: the unit is missing", 'unit = "ms"')
     return unit
-
-
-def _help(wanted: Experiment) -> str:
-    return "\n\n".join(filter(None, (wanted.question, wanted.description.strip())))

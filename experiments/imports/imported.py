@@ -95,7 +95,7 @@ def _lines(network: Imported, names: Mapping[str, str], hosts: Sequence[str], qu
     yield "[network]"
     for kind, plural in _KINDS.items():
         if chosen := [names[node] for node in network.kinds if network.kinds[node] == kind]:
-            yield f"{plural} = {_list(chosen)}"
+            yield f"{plural} = [{', '.join(map(_text, chosen))}]"
     yield "links = ["
     yield from (f"    {_text(' '.join([f'{names[a]}-{names[b]}', *words(spec)]))}," for a, b, spec in network.links)
     yield "]"
@@ -127,7 +127,3 @@ def _names(nodes: Mapping[str, str]) -> dict[str, str]:
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _list(values: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"

@@ -48,7 +48,6 @@ def check(submission: Submission, recording: Path | None = None) -> Checked:
 
 
 def judged(submission: Submission, measured: Measured) -> Checked:
-    """Judges a submission by what was measured of it."""
     lab, work = submission.lab, submission.work
     if measured.failure:
         # The same findings, so that the total of points stays the same; answers are right or wrong by themselves.

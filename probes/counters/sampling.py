@@ -64,6 +64,13 @@ class CounterLog:
                 values.append((self.rows[i + 1][counter] - self.rows[i][counter]) * scale / (end - begin))
         return Series(unit, tuple(times), tuple(values))
 
+    def processor_share(self, counter: str, *, start_s: float, end_s: float = float("inf")) -> Series:
+        """Returns a counter (`cpu_idle` or `cpu_steal`) in % of the machine's processor time, for each interval."""
+        part = self.rates(counter, "%", start_s=start_s, end_s=end_s)
+        whole = self.rates("cpu_total", "%", start_s=start_s, end_s=end_s)
+        values = tuple(100 * a / b if b else 0.0 for a, b in zip(part.values, whole.values, strict=True))
+        return Series("%", part.times_s, values)
+
 
 class Sampler:
     """A context manager that reads counters in a thread: at the start, once per period, and at the end.

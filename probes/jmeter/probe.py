@@ -156,7 +156,10 @@ class JMeterLoad(Probe):
         with tempfile.TemporaryDirectory(prefix="java-", dir=folder) as scratch:
             results = ResultFile(folder / RESULT_FILE, self.epoch_offset_s)
             if generators:
-                argv = self._distributed_argv(address, folder, Path(scratch), generators)
+                rmi = _rmi_address(generators[0].address)
+                argv = self.command(address, folder, Path(scratch), rmi, students_header=False)
+                engines_at = ",".join(f"{generator.address}:{PORT}" for generator in generators)
+                argv += ["-R", engines_at, *(f"-J{name}={value}" for name, value in REMOTE.items())]
             else:
                 argv = self.command(address, folder, Path(scratch), students_header=has_header)
             with engines_ready(self._engines(address, Path(scratch), generators)) as engines:
@@ -223,14 +226,6 @@ class JMeterLoad(Probe):
 
     def _student_file(self, file: Path, *, header: bool) -> dict[str, str]:
         return {"students": str(file.absolute()), "students_header": str(header).lower()}
-
-    def _distributed_argv(
-        self, address: str, folder: Path, scratch: Path, generators: Sequence[Generator]
-    ) -> list[str]:
-        """Returns the command of the JMeter that starts the others and gets their results."""
-        argv = self.command(address, folder, scratch, _rmi_address(generators[0].address), students_header=False)
-        engines = ",".join(f"{generator.address}:{PORT}" for generator in generators)
-        return [*argv, "-R", engines, *(f"-J{name}={value}" for name, value in REMOTE.items())]
 
     def _engines(self, address: str, folder: Path, generators: Sequence[Generator]) -> Iterator[Engine]:
         """Starts an engine on each host, for its share of the students."""

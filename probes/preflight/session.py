@@ -53,8 +53,12 @@ class Session(ABC):
     def sample(self) -> KernelSample | None:
         """Returns TCP_INFO now; None if the connection is closed, or is not this process's to look into."""
 
-    def smoothed_rtt_s(self) -> float:
-        """Returns the kernel's smoothed round-trip time; raises OSError if the connection is not there to be asked."""
+    def rtts_s(self) -> tuple[float, float]:
+        """Returns the kernel's smoothed round-trip time, and the shortest that it has seen.
+
+        Raises:
+            OSError: the connection is not there to be asked.
+        """
         raise OSError
 
     @property

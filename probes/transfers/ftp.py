@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed
-from flightpath.hosts import Host, await_end, running
+from flightpath.hosts import Host, await_end, endpoint, running
 from probes.probe import Probe
 from results.records import Measurement, Metric
 
@@ -55,8 +55,7 @@ class FtpDownload(Probe):
         )
 
     def _command(self, address: str) -> list[str]:
-        host = f"[{address}]" if ":" in address else address
         options = ["--no-hsts", "--no-config", "--no-proxy", "--tries=1", "--progress=dot:giga", "--report-speed=bits"]
-        url = f"ftp://{host}:{self.port}/{self.file}"
+        url = f"ftp://{endpoint(address, self.port)}/{self.file}"
         command = ["wget", *options, f"--output-document={self.to}", url]
         return ["env", "LC_ALL=C", *over_mptcp(self.mptcp), *command]

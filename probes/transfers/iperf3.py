@@ -12,14 +12,14 @@ import native
 from flightpath.clock import Clock, clock_here
 from flightpath.commands import over_mptcp
 from flightpath.errors import MeasurementFailed, UsageError
-from flightpath.hosts import Host, await_end, running
+from flightpath.hosts import Host, await_end, run_in, running
 from probes.probe import Probe
-from probes.tcp_timers import given_up
 from results.records import Measurement, Metric, Series
 
 _GRACE_S, _ROUND_TRIPS = 30.0, 10
 """Time beyond its own after which a transfer is given up, and the round trips that iperf3 takes to begin and to end."""
 
+_CONNECTING, _TIMED_OUT = "unable to connect", "timed out"
 _BUSY_S, _BUSY_PAUSE_S = 3.0, 0.1
 _MOVABLE_SHARE = 0.25
 """Share of the measured time by which each of its ends may move inwards: see `between_crests`."""
@@ -82,7 +82,7 @@ class Iperf3(Probe):
             # A server that has not finished with its last client refuses the next, in one way or another.
             may_be_busy = "busy" in report["error"] or "control message" in report["error"]
             if report.get("intervals") or not may_be_busy or time.monotonic() > deadline:
-                reason = given_up(host, report["error"], time.monotonic() - began) or report["error"]
+                reason = _given_up(host, report["error"], time.monotonic() - began) or report["error"]
                 raise MeasurementFailed(f"iperf3 from {host.name} to {address}: {reason}")
             time.sleep(_BUSY_PAUSE_S)
 
@@ -186,3 +186,25 @@ def _received(end: Mapping[str, Any]) -> Mapping[str, Any]:
         return end["sum_received"]
     sent, arrived = end["sum"]["bytes"], 1 - end["sum"]["lost_percent"] / 100
     return {"bits_per_second": 8 * sent * arrived / end["sum"]["seconds"]}
+
+
+def _given_up(host: Host, error: str, after_s: float) -> str | None:
+    """Says which of a client's timers has ended its connection.
+
+    Args:
+        host: the client's.
+        error: what the client says.
+        after_s: time after which it has said so.
+
+    Returns:
+        None if the error has another cause.
+    """
+    if _TIMED_OUT not in error.lower():
+        return None
+    is_connecting = _CONNECTING in error.lower()
+    setting = "tcp_syn_retries" if is_connecting else "tcp_retries2"
+    value = run_in(host, ["cat", f"/proc/sys/net/ipv4/{setting}"]).strip()
+    # Neither value is the number of retransmissions: since Linux 6.5 there are `tcp_syn_linear_timeouts` more SYNs, and
+    # the other one stands for the time that so many would take with the shortest timeout.
+    what = f"within {after_s:.0f} s: TCP gave up connecting" if is_connecting else "any more: TCP gave up"
+    return f"no answer {what} (net.ipv4.{setting} is {value})"

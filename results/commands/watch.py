@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath watch")
     chosen = [(options.run, options.cell), *((words[0], " ".join(words[1:])) for words in options.beside)]
     cells = [_watched(store, run, cell, start, end) for run, cell in chosen]
     target: Path = options.output or store.artifacts(options.run) / _page_name(cells[0].label)
-    _refuse_speed(options.speed, target)
+    if options.speed and target.suffix not in film.SUFFIXES:
+        raise UsageError("--speed is for pictures and films only", f"add --output NAME{'|'.join(film.SUFFIXES)}")
     if target.suffix in film.SUFFIXES:
         _write_film(cells, target, options.speed)
     elif target.suffix == ".pcapng":
@@ -125,11 +126,6 @@ def _speed(text: str) -> float:
     if not _SPEEDS[0] <= speed <= _SPEEDS[1]:
         raise UsageError(f"--speed: {text!r} is not a speed", "choose one from 1/10000 to 10, for example 1/100")
     return speed
-
-
-def _refuse_speed(speed: str | None, target: Path) -> None:
-    if speed and target.suffix not in film.SUFFIXES:
-        raise UsageError("--speed is for pictures and films only", f"add --output NAME{'|'.join(film.SUFFIXES)}")
 
 
 def _page_name(label: str) -> str:

@@ -199,8 +199,7 @@ def _metrics(record: RunRecord, sides: Sequence[Sequence[CellResult]], metrics: 
 
 
 def _by_point(cells: Sequence[CellResult], metric: str, steady: Mapping[int, float]) -> dict[_Key, Summary]:
-    axes = list(cells[0].cell.parameters) if cells else []
-    return {_key(s.parameters): s for s in summaries(cells, metric, axes, steady) if s.verdict is not Verdict.UNUSABLE}
+    return {_key(s.parameters): s for s in summaries(cells, metric, steady) if s.verdict is not Verdict.UNUSABLE}
 
 
 def _key(parameters: Mapping[str, ParameterValue]) -> _Key:

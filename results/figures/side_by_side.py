@@ -48,8 +48,7 @@ def _title(runs: Sequence[Run]) -> str:
 
 
 def _by_point(cells: Sequence[CellResult], metric: str) -> dict[str, Summary]:
-    axes = list(cells[0].cell.parameters) if cells else []
-    means = summaries(cells, metric, axes)
+    means = summaries(cells, metric)
     return {" ".join(map(parameter_text, each.parameters.values())) or "all": each for each in means}
 
 

@@ -44,7 +44,7 @@ def _axis(cells: Sequence[CellResult]) -> str | None:
 
 
 def _panel(runs: Sequence[Run], metric: str, parameter: str, linked: bool) -> Panel | None:
-    means = [_means(cells, metric, parameter) for _, cells in runs]
+    means = [[each for each in summaries(cells, metric) if parameter in each.parameters] for _, cells in runs]
     shown = [each for of_run in means for each in of_run]
     if len({each.unit for each in shown}) != 1:
         return None
@@ -65,11 +65,6 @@ def _panel(runs: Sequence[Run], metric: str, parameter: str, linked: bool) -> Pa
     words_on_axis = any(isinstance(value, str) for value in places)
     ticks = [(at, parameter_text(value)) for value, at in places.items()] if words_on_axis else []
     return Panel(metric.replace("_", " "), traces[:_MAX_LINES], ticks, y_label=f"({unit})")
-
-
-def _means(cells: Sequence[CellResult], metric: str, parameter: str) -> list[Summary]:
-    names = list(cells[0].cell.parameters) if cells else []
-    return [each for each in summaries(cells, metric, names) if parameter in each.parameters]
 
 
 def _others(summary: Summary, parameter: str) -> str:

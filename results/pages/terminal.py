@@ -58,7 +58,11 @@ def _means_part(console: Console, shown: MeansTable, names: Sequence[str]) -> Ta
     for name in shown.rows[0].parameters if shown.rows else ():
         table.add_column(name)
     for name in names:
-        heading = textwrap.fill(name.replace("_", " "), _HEADING_WIDTH) if console.is_terminal else name
+        heading = (
+            textwrap.fill(name.replace("_", " "), _HEADING_WIDTH, break_long_words=False)
+            if console.is_terminal
+            else name
+        )
         table.add_column(sanitised(f"{heading}\n({shown.columns[name]})"), justify="right", overflow="fold")
     has_verdicts = list(names[:1]) == list(shown.columns)[:1]
     if has_verdicts:
@@ -92,19 +96,14 @@ def print_claims(console: Console, claims: Sequence[Claim]) -> None:
     for claim in shown.claims:
         verdict = _coloured(claim.verdict)
         verdict.append(sanitised(f"\n{claim.why}" if claim.why else "", "default"))
-        sentence = _after(before, claim.claim)
+        is_longer = before and claim.claim.startswith(f"{before}:")
+        sentence = f"…{claim.claim.removeprefix(before)}" if is_longer else claim.claim
         table.add_row(*map(sanitised, (sentence, claim.paper, claim.measured or "-")), verdict)
         before = claim.claim
     print_table(console, table)
     print_line(console, sanitised(f"claims: {shown.counts}", "italic"))
     for remark in shown.remarks:
         print_line(console, sanitised(remark))
-
-
-def _after(before: str, sentence: str) -> str:
-    """Returns a claim's sentence, without the one before if it begins with that."""
-    is_longer = before and sentence.startswith(f"{before}:")
-    return f"…{sentence.removeprefix(before)}" if is_longer else sentence
 
 
 def print_certificates(console: Console, cells: Sequence[CellResult], *, links: bool = False) -> None:

@@ -21,7 +21,6 @@ EVENT = np.dtype([("time_ns", "i8"), ("kind", "u1"), ("packet", "i4"), ("flow", 
 
 
 def first_sequence_numbers(packets: Any, flows: int) -> NDArray[Any]:
-    """Returns the first sequence number of each flow in the recording."""
     first = np.zeros(flows, "u4")
     numbers, at = np.unique(packets["flow"], return_index=True)
     known = numbers < flows

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flightpath.hosts import endpoint
 from results.recording.file import Columns, Recording
 
 ARRIVED, QUEUE_FULL, LOST, DROPPED, UNDER_WAY = range(5)
@@ -217,7 +218,7 @@ def _ends(row: Any) -> tuple[str, str, str]:
     for side in ("source", "target"):
         address = str(ip_address(bytes(row[side])[:length]))
         port = int(row[f"{side}_port"])
-        texts.append((f"[{address}]:{port}" if length == 16 else f"{address}:{port}") if port else address)
+        texts.append(endpoint(address, port) if port else address)
     return texts[0], texts[1], _PROTOCOLS.get(protocol, f"IP protocol {protocol}")
 
 

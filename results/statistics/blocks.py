@@ -65,17 +65,12 @@ def without_machines(points: Iterable[Sequence[CellResult]], metric: str) -> Map
     for cells in groups:
         values = [cell.measurement.metrics[metric].value for cell in cells]
         if blocks is not None and all(machine_of(cell) in blocks.effects for cell in cells) and cells:
-            values = _widened(
-                [value / math.exp(blocks.effects[machine_of(cell)]) for cell, value in zip(cells, values, strict=True)],
-                blocks.noise_share,
-            )
+            effects = [math.exp(blocks.effects[machine_of(cell)]) for cell in cells]
+            values = [value / effect for value, effect in zip(values, effects, strict=True)]
+            centre = math.fsum(values) / len(values)
+            values = [centre + (value - centre) / math.sqrt(blocks.noise_share) for value in values]
         adjusted |= {id(cell): value for cell, value in zip(cells, values, strict=True)}
     return adjusted
-
-
-def _widened(values: Sequence[float], share: float) -> list[float]:
-    centre = math.fsum(values) / len(values)
-    return [centre + (value - centre) / math.sqrt(share) for value in values]
 
 
 def _fitted(measured: Sequence[tuple[int, str, float]], machines: Sequence[str]) -> Blocks | None:

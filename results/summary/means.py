@@ -39,14 +39,13 @@ def means_table(cells: Sequence[CellResult], metrics: Sequence[str] | None = Non
     """
     measured = metric_names(cells)
     names = measured[:_HEADLINES] if metrics is None else [name for name in metrics if name in measured]
-    axes = list(cells[0].cell.parameters) if cells else []
     scales, texts = {}, {}
     for name in names:
-        means = summaries(cells, name, axes)
+        means = summaries(cells, name)
         scales[name] = scale([each.estimate.value for each in means], means[0].unit if means else "-")
         texts[name] = {tuple(each.parameters.values()): _mean_text(each, scales[name][0]) for each in means}
     rows = []
-    for key, members in group(cells, axes).items():
+    for key, members in group(cells).items():
         used = usable(members)
         verdict = Verdict.worst([cell.certificate.verdict for cell in used or members])
         values = {name: texts[name].get(key, "-") for name in names}
@@ -60,12 +59,10 @@ def metric_names(cells: Sequence[CellResult]) -> list[str]:
     return list(dict.fromkeys(name for cell in cells for name in cell.measurement.metrics))
 
 
-def summaries(
-    cells: Sequence[CellResult], metric: str, axes: Sequence[str], steady: Mapping[int, float] | None = None
-) -> list[Summary]:
-    """Returns the means of a metric by parameter group (`summarise`); none if they cannot be computed."""
+def summaries(cells: Sequence[CellResult], metric: str, steady: Mapping[int, float] | None = None) -> list[Summary]:
+    """Returns the means of a metric by all parameters (`summarise`); none if they cannot be computed."""
     try:
-        return summarise(cells, metric, axes, steady)
+        return summarise(cells, metric, list(cells[0].cell.parameters) if cells else [], steady)
     except (ValueError, ArithmeticError):  # several units, or an overflow: no mean rather than a wrong one
         return []
 

@@ -2,7 +2,6 @@
 
 import re
 import time
-from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from flightpath.overrides import override
 from results.records import Cell, Measurement, Metric, Series
 from scenarios.multipath.transfers import Transfers
 from topologies.links.spec import ETHERNET_HEADER_BYTES, LinkSpec
+from topologies.links.texts import short_link
 from topologies.multipath_pair import CLIENT, SERVER, MultipathPair
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
@@ -32,7 +32,7 @@ PROCESSOR_TIMES: Mapping[str, str] = {
     "receiver": "cpu_receiver",
     "both and links": "cpu_total",
 }
-"""What the papers' processor time may be, by its name: they measured hosts, which do the links' receiving here."""
+"""Metrics that may correspond to the papers' processor time: there a host received by itself, here a link does it."""
 
 _NAME = re.compile(
     r"tun(?P<inside>[46])_path(?P<outside>[46])(?P<plain>_plain)?|(?P<kind>mptcp|baseline)(?P<family>[46])"
@@ -141,9 +141,9 @@ class MultipathScenario(Scenario):
     uses_all_paths = True
     """Whether a cell has failed if a tunnel or MPTCP left a path unused."""
 
-    @abstractmethod
     def links(self, cell: Cell, plan: Plan) -> list[LinkSpec]:
-        """Returns the link of each path."""
+        """Returns the link of each path, by default the plan's `link` for as many paths as the cell has."""
+        return [short_link(plan.settings["link"])] * int(cell.parameters["paths"])
 
     def configuration(self, cell: Cell) -> Configuration:
         """Returns the protocols of a cell; by default the parameter `configuration` names them."""

@@ -1,5 +1,6 @@
 """Measures the parts one after the other, each as a process of its own."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from flightpath.clock import Clock
 from flightpath.command_line import INTERRUPTED
 from flightpath.errors import UntrustworthyResult
 from flightpath.launcher import python_module
-from flightpath.libc import request_signal_at_parents_end
+from flightpath.libc import end_with
 from flightpath.units import format_span
 from scenarios.reproduction.parts import CORES
 from scenarios.reproduction.progress import Next, State
@@ -80,7 +81,7 @@ def _run(words: Sequence[str]) -> int:
 
     As SIGTERM, because what a shell starts in the background ignores SIGINT.
     """
-    at_our_end = partial(request_signal_at_parents_end, signal.SIGTERM)
+    at_our_end = partial(end_with, os.getpid(), signal.SIGTERM)
     # In a session of its own, so that the terminal's Ctrl-C does not reach it a second time.
     with subprocess.Popen(words, start_new_session=True, preexec_fn=at_our_end) as process:
         try:

@@ -133,7 +133,7 @@ def _ours() -> Iterable[ClaimCheck]:
         f"within {LITTLE_PERCENT:g} %",
         _below_capacity,
         _LITTLE,
-        note=_capacity,
+        note=lambda evidence: f"one path carries {evidence.mean('path_capacity'):.0f}/s",
     )
     yield ClaimCheck(
         "above it TCP is held to one path, and MPTCP answers what is offered, up to both (ours)",
@@ -287,10 +287,6 @@ def _below_capacity(evidence: Evidence) -> dict[str, Found]:
 
 def _advantages(evidence: Evidence, offered: Iterable[float]) -> dict[str, Found]:
     return {f"at {load:g}/s": found(partial(advantage, evidence, load)) for load in offered}
-
-
-def _capacity(evidence: Evidence) -> str:
-    return f"one path carries {evidence.mean('path_capacity'):.0f}/s"
 
 
 def _up_to_capacity(evidence: Evidence) -> Outcome:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from flightpath.commands import over_mptcp
-from flightpath.hosts import Host
+from flightpath.hosts import Host, endpoint
 from flightpath.launcher import python_module
 from flightpath.overrides import override
 from services.exam import DATABASES, SESSION_KEY
 from services.exam.credentials import Student, code_hash, students
 from services.exam.questions import Question, paper
 from services.exam.weight import PAGE_BYTES, weight_of
-from services.nginx import Nginx, url_host
+from services.nginx import Nginx
 from services.postgres import PORT, Postgres
 from services.running.daemon import DaemonService
 from services.running.http_check import has_page
@@ -130,7 +130,7 @@ class ExamService:
         self.folder, self._students, self._password = Path(folder), students, secrets.token_hex(16)
         self._weight = weight_of(page_bytes)
         urls = [
-            f"postgresql://{_ROLE}:{self._password}@{url_host(address)}:{PORT}/{_ROLE}?sslmode=disable"
+            f"postgresql://{_ROLE}:{self._password}@{endpoint(address, PORT)}/{_ROLE}?sslmode=disable"
             for address in (database_address, *more_database_addresses)
         ]
         self._postgres = Postgres(database_host, database_address, self.folder / "postgres", mptcp=mptcp)

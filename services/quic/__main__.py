@@ -1,9 +1,24 @@
-"""`python -m services.quic`: builds the QUIC implementations."""
+"""`python -m services.quic`: makes the programs of the QUIC implementations, once per machine, version and recipe."""
 
 import sys
 
 from flightpath.command_line import exit_code_of
-from services.quic.build import build
+from services.quic.implementations import IMPLEMENTATIONS
+from services.running.making import make_once
+
+
+def build() -> None:
+    """Builds what is not built yet, each in a folder of its own that is complete or not there.
+
+    Raises:
+        MissingCapability: Rust is missing or too old, or another program is missing.
+        CommandFailed: a build failed; with the compiler's last words.
+    """
+    for implementation in IMPLEMENTATIONS.values():
+        home = implementation.home
+        make_once(home, implementation.build, "lock")
+        print(f"QUIC: {implementation.name} {implementation.version} in {home}", file=sys.stderr)
+
 
 if __name__ == "__main__":
     sys.exit(exit_code_of(build))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
+from flightpath.hosts import endpoint
 from services.reply import RequestPattern
 
 _SOURCES = Path(__file__).parent
@@ -119,14 +120,14 @@ class Implementation(ABC):
     def server_command(self, settings: ServerSettings) -> list[str]:
         """Returns the command of a server; raises MissingCapability if its program is not built."""
         algorithm, _ = self.algorithm(settings.congestion_control)
-        listen, files = _endpoint(settings.address, settings.port), (str(settings.certificate), str(settings.key))
+        listen, files = endpoint(settings.address, settings.port), (str(settings.certificate), str(settings.key))
         return [*self._built_program(), "server", listen, *files, algorithm, str(settings.paths)]
 
     def client_command(self, request: Request) -> list[str]:
         """Returns the command of a client; raises MissingCapability if its program is not built."""
         server = request.server
         algorithm, _ = self.algorithm(server.congestion_control)
-        endpoints = [_endpoint(address, server.port) for address in request.addresses]
+        endpoints = [endpoint(address, server.port) for address in request.addresses]
         return [*self._built_program(), *request.words, str(server.certificate), algorithm, *endpoints]
 
     def report(self, request: Request, stdout: str) -> Report:
@@ -184,7 +185,3 @@ class Implementation(ABC):
 def source(name: str) -> Path:
     """Returns the path of one of our files."""
     return _SOURCES / name
-
-
-def _endpoint(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -39,7 +39,10 @@ class Noq(Implementation):
     @override
     def build(self, folder: Path) -> None:
         cargo = _cargo()
-        _require_compiler()
+        try:
+            require("gcc")
+        except MissingCapability as error:
+            raise MissingCapability(error.args[0], "apt-get install gcc") from error
         print(f"QUIC: building {self.name} {self.version} (a minute or two) ...", file=sys.stderr)
         target = folder.parent / "target"
         options = ["--locked", "--quiet", "--no-track", "--root", str(folder), "--target-dir", str(target)]
@@ -49,13 +52,6 @@ class Noq(Implementation):
     @override
     def program(self) -> list[str]:
         return [str(self.home / "bin" / "quic_noq")]
-
-
-def _require_compiler() -> None:
-    try:
-        require("gcc")
-    except MissingCapability as error:
-        raise MissingCapability(error.args[0], "apt-get install gcc") from error
 
 
 def _cargo() -> str:

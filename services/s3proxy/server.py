@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from flightpath.commands import require
-from flightpath.hosts import Host
+from flightpath.hosts import Host, endpoint
 from flightpath.overrides import override
-from services.nginx import url_host
 from services.running.daemon import DaemonService
 from services.s3proxy.files import class_path
 
@@ -52,7 +51,7 @@ class S3Proxy(DaemonService):
 
     @property
     def endpoint(self) -> str:
-        return f"http://{url_host(self.address)}:{self.port}"
+        return f"http://{endpoint(self.address, self.port)}"
 
     def make_bucket(self, name: str) -> Path:
         """Makes an empty bucket; returns its folder."""

@@ -13,7 +13,7 @@ from topologies.sandbox import sandbox
 
 SECTIONS = (
     *("throughput", "exactness", "cost", "scale", "preflight", "tunnel", "results", "steering", "request", "virtual"),
-    *("weeks", "growth", "virtual_growth"),
+    *("weeks", "growth", "virtual_growth", "updates"),
 )
 """Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
 

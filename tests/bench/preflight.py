@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flightpath.commands import require
+from flightpath.processes import family
+from flightpath.waiting import wait_until
 from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
@@ -26,12 +28,13 @@ TO_IPERF3 = {
     "500 Mb/s, 10 ms RTT": (LinkSpec(bandwidth_bps=500_000_000, delay_s=0.005, queue="1bdp"), 1),
 }
 SECONDS = 8.0
+NEAR, NEAR_BYTES = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.005, queue="1bdp"), 1_000_000_000
 TO_SFTP = {"bare veth pair": (None, 2_500_000_000), "1 Gb/s, 30 ms RTT": (GIGABIT, 400_000_000)}
 _FILES = Path("/run/bench-ssh")
 
 
 def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    ours, to_sftp, to_iperf3 = defaultdict(list), defaultdict(list), defaultdict(list)
+    ours, to_sftp, to_iperf3, far_end = defaultdict(list), defaultdict(list), defaultdict(list), []
     for number in range(1, rounds + 1):
         for name, (link, size) in TO_SFTP.items():
             with _far_end(link) as (network, sshd):
@@ -40,6 +43,9 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
                     bps, ratio = _beside_sftp(network, sshd, size, direction)
                     ours[f"{name}, one {direction}"].append(bps / 1e9)
                     to_sftp[f"{name}, one {direction}, to sftp"].append(ratio)
+        yield f"round {number}: 1 Gb/s, 10 ms RTT, the far end's processor time beside sftp"
+        with _far_end(NEAR) as (network, sshd):
+            far_end.append(_far_end_to_sftp(network, sshd))
         for name, (link, streams) in TO_IPERF3.items():
             yield f"round {number}: {name}, beside iperf3"
             with _far_end(link) as (network, sshd), iperf_server(network.target):
@@ -50,6 +56,7 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
         *(Figure(SECTION, name, values, "ratio", at_least=0.9) for name, values in to_sftp.items()),
         Figure(SECTION, f"{EIGHT}, to iperf3", eight, "ratio", at_least=0.95),
         *(Figure(SECTION, f"{name}, to iperf3", values, "ratio", 0.97, 1.03) for name, values in to_iperf3.items()),
+        Figure(SECTION, "1 Gb/s, 10 ms RTT, far end's processor time, to sftp", far_end, "ratio", at_most=1.25),
     ]
 
 
@@ -69,6 +76,20 @@ def _beside_sftp(network: Pair, sshd: Sshd, size: int, direction: Direction) -> 
     result = _probe(network, sshd, TransferSpec(direction=direction, size_bytes=size, route=False))
     ours = result.goodput_bps or 0.0
     return ours, ours / theirs
+
+
+def _far_end_to_sftp(network: Pair, sshd: Sshd) -> float:
+    """The processor time of sshd for a download by the probe, to that for one by sftp."""
+
+    def used_s() -> float:
+        wait_until(lambda: len(family(sshd.pid)) == 1, "sshd's session to end", 10)
+        return sshd.cpu_seconds()
+
+    before = used_s()
+    _sftp_s(network, sshd, NEAR_BYTES, Direction.DOWNLOAD)
+    between = used_s()
+    _probe(network, sshd, TransferSpec(size_bytes=NEAR_BYTES, route=False))
+    return (used_s() - between) / (between - before)
 
 
 def _sftp_s(network: Pair, sshd: Sshd, size: int, direction: Direction) -> float:

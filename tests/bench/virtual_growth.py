@@ -8,6 +8,8 @@ of its kind.
 
     python -m tests.bench virtual_growth --rounds 1 --json > growth.json
     python -m tests.bench.virtual_growth growth.json docs/pictures/virtual_growth.png
+
+The second command draws the figure of docs/large-networks.md, and prints the rows of its table.
 """
 
 import json
@@ -72,11 +74,21 @@ def _phases(words: Sequence[str]) -> Mapping[str, float]:
     return found
 
 
-def draw(report: Mapping[str, Any], picture: Path) -> None:
-    """Draws the figures of a report of `python -m tests.bench --json`."""
+def medians(report: Mapping[str, Any]) -> Mapping[str, float]:
+    """Returns the figures of a report of `python -m tests.bench --json`."""
+    return {each["name"]: each["median"] for each in report["figures"] if each["section"] == SECTION}
+
+
+def rows(found: Mapping[str, float]) -> Iterator[str]:
+    """Yields the lines of the document's table."""
+    for hosts in HOSTS.values():
+        cells = [found.get(f"{kind}, {hosts} hosts: {name}") for name in (START, PACKET) for kind in _WORDS]
+        yield " | ".join([f"| {hosts}", *("-" if each is None else f"{each:.3g}" for each in cells), ""]).rstrip()
+
+
+def draw(found: Mapping[str, float], picture: Path) -> None:
     from matplotlib import pyplot
 
-    found = {each["name"]: each["median"] for each in report["figures"] if each["section"] == SECTION}
     with style.drawing():
         figure, plots = pyplot.subplots(1, 2, figsize=(style.WIDTH_IN, 3.2), layout="constrained")
         for plot, (name, title) in zip(plots, _TITLES.items(), strict=True):
@@ -98,4 +110,6 @@ def _unit(name: str) -> str:
 
 
 if __name__ == "__main__":
-    draw(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2]))
+    figures = medians(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    draw(figures, Path(sys.argv[2]))
+    print(*rows(figures), sep="\n")

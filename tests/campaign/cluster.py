@@ -11,9 +11,9 @@ from pathlib import Path
 
 from flightpath.project import PROJECT
 from tests.campaign.cluster_scale import scale
-from tests.campaign.machine_state import MARK, MachineState, marked_environment
 from tests.campaign.outcome import Outcome
 from tests.support.cluster_parts import cluster, metrics
+from tests.support.machine_state import MARK, MachineState, marked_environment
 
 _POINTS, _WORKERS, _EVERY_S, _LIMIT_S = 5, 4, 10.0, 7200
 _RUN = ["dtn_buffers", "--only", "size_mb=5", "--clock", "virtual"]

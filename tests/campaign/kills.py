@@ -21,10 +21,10 @@ from pathlib import Path
 from execution.placement import has_uml_kernel
 from flightpath.processes import Process, descendants
 from flightpath.project import PROJECT
-from tests.campaign.machine_state import MachineState, marked_environment
 from tests.campaign.outcome import Outcome
 from tests.campaign.victims import Dashboard, Ended, MininetCommand, Preflight, ScenarioRuns, Victim
 from tests.support.killed import killed_at_end
+from tests.support.machine_state import MachineState, marked_environment
 from tests.support.ssh_far_end import FarEnd, far_end
 
 MAX_STORMS = 2

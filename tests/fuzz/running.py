@@ -13,7 +13,7 @@ from flightpath.commands import run
 from flightpath.errors import FlightpathError, MissingCapability
 from flightpath.project import PROJECT
 from tests.fuzz.loop import TARGETS as IN_PYTHON
-from tests.fuzz.seeds import write_seeds
+from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 
 KNOWN = (*IN_PYTHON, *VARIATIONS)
@@ -87,7 +87,8 @@ def _fuzz(target: str, seconds: float) -> Tried:
         return _in_python(target, seconds)
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
         corpus = Path(name)
-        write_seeds(target, corpus)
+        for number, content in enumerate(seeds(target)):
+            (corpus / f"{number:02}").write_bytes(content)
         return _with_libfuzzer(target, corpus, seconds)
 
 

@@ -2,21 +2,22 @@
 
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.relay_line import VNET, gso_packet, ip_packet, plain_frame
 from tests.support.tunnel_ends import without_ethernet
 
+_CORPUS = Path(__file__).with_name("corpus")
 _ALGORITHM = """
 struct tcp_congestion_ops { long flags; char name[16]; unsigned key; };
 __attribute__((section(".struct_ops"), used)) struct tcp_congestion_ops ops = {.name = "reno_x", .key = 7};
 """
 
 
-def write_seeds(target: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, content in enumerate(_SEEDS[target]()):
-        (folder / f"{number:02}").write_bytes(content)
+def seeds(target: str) -> list[bytes]:
+    """The files of a target in `corpus`, or what is made for it."""
+    return [file.read_bytes() for file in sorted((_CORPUS / target).glob("*"))] or _GENERATED[target]()
 
 
 def _line() -> list[bytes]:
@@ -35,21 +36,6 @@ def _line() -> list[bytes]:
     return [*alone, *arrivals, changes[2] + changes[5] + b"".join(arrivals), changes[0] + changes[17] + arrivals[4] * 3]
 
 
-def _trace() -> list[bytes]:
-    return [b"1\n2\n2\n5\n", b"10\n", b"0\n0\n7", b"3\r\n604800000\n", b"1\n\n", b"9\n8\n", b"x"]
-
-
-def _commands() -> list[bytes]:
-    keys = "rate_bps=1000,delay_ns=5,jitter_ns=3,jitter=uniform,reorder=1,loss=0.1,queue_bytes=9,discipline=codel,ecn=1"
-    bursts = "burst_enter=0.1,burst_leave=1e-3,burst_loss_bad=1,burst_loss_good=0,duplicate=1,corrupt=1"
-    return [
-        b"stats\nreset\ndown\nup\nstats\n",
-        f"set a-to-b {keys}\nset b-to-a {bursts}\nset b-to-a queue_packets=7,blackhole=1\nstats\n".encode(),
-        b"at 5 down\nat 18446744073709551615 set a-to-b loss=1\ncancel\n",
-        b'set a-to-b trace=/nonexistent\n"\\\x01\nset\nat\n',
-    ]
-
-
 def _tunnel() -> list[bytes]:
     def record(kind: int, path: int, data: bytes) -> bytes:
         return bytes([kind, path]) + len(data).to_bytes(2, "big") + data
@@ -66,39 +52,6 @@ def _tunnel() -> list[bytes]:
     control.append(record(1, 0, b"\0\0\x88\xb5\xf0\x01" + bytes(150)))
     several = [b"".join(records) for records in (reads, [*numbered, plain], control, reads + numbered + control)]
     return [*reads, *several]
-
-
-def _configuration() -> list[bytes]:
-    whole = (
-        "[tunnel]\ndevice=mpt0\naddresses=10.9.0.1/24, fd99::1/64 ,\nkey_file=k\nport=4754\nmtu=1400\nclamp_mss=true\n"
-        "offloads=0\ncontrol=/c\n[scheduling]\nscheduler=rtt\nrun=4\nweights=adaptive\n[reordering]\nmode=fixed\n"
-        "window=64\nmax_delay_ms=1.5e1\n[keepalive]\nenabled=true\ninterval_ms=10\ndead_ms=99\nrecover=2\n[path]\nname=a\n"
-        "local=1.2.3.4\nremote=1.2.3.5\nweight=2\nbackup=false\n"
-    )
-    return [
-        whole.encode(),
-        b"[ path ]\r\nlocal = ::1 # x\n#[path]\n",
-        b"[tunnel\n[a]\nb=\n= c\n[",
-        b"[path]\nweight=-1\nweight=+1.0e-3\nweight=inf\n",
-    ]
-
-
-def _requests() -> list[bytes]:
-    changes = (
-        b"set a weight=2.5,backup=true\nset b enabled=false\nset a weight=1e-9\nset b weight=nan,x\nset a\nset c x=1\n"
-    )
-    signed, plain = b"\xf0\x01\x00\x03" + bytes(range(11, 127)), b"\xa1\0\0\0\0\x06\0\0" + bytes(range(11, 43))
-    return [
-        b"stats\ntable\n",
-        changes + b"stats\ntable",
-        signed + b"\n" + plain + b"\nstats\n",
-        b'"\\\x01\nset  \n=,\n',
-    ]
-
-
-def _key() -> list[bytes]:
-    keys = (b"0123456789abcdef" * 4 + b"\n", b"", b"\n\r\n")
-    return [mode + key for mode in (b"\x01\x80", b"\x01\xa4") for key in keys]
 
 
 def _loader() -> list[bytes]:
@@ -125,14 +78,9 @@ def object_files() -> list[bytes]:
         return [built.read_bytes(), *seeds]
 
 
-_SEEDS = {
+_GENERATED: dict[str, Callable[[], list[bytes]]] = {
     "line": _line,
-    "trace": _trace,
-    "commands": _commands,
     "tunnel": _tunnel,
-    "configuration": _configuration,
-    "requests": _requests,
-    "key": _key,
     "loader": _loader,
     "object": object_files,
 }

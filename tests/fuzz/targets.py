@@ -20,7 +20,7 @@ VARIATIONS: Mapping[str, int] = {
 """The targets, and how many variations of their seeds tests try of each."""
 
 MAX_BYTES = 8192
-"""Size of an input, as in fuzz_main.c."""
+"""Size of an input."""
 
 _OF_THE_TUNNEL = ("tunnel", "configuration", "requests", "key")
 _OF_THE_LOADER: Mapping[str, Sequence[str]] = {

@@ -3,8 +3,10 @@
 import functools
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 
+from results.metrics import metric_kind
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
 
 LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
@@ -123,6 +125,12 @@ def _copied(cells: list[CellResult]) -> list[CellResult]:
 def judged(result: CellResult, verdict: Verdict, *reasons: str) -> CellResult:
     """The same cell with another verdict."""
     return replace(result, certificate=Certificate(verdict, reasons, result.certificate.found))
+
+
+def measured(parameters: Mapping[str, object], repetition: int = 1, /, **values: float) -> CellResult:
+    """A faithful cell with these metrics, in the units of the vocabulary."""
+    metrics = {name: Metric(value, metric_kind(name).unit) for name, value in values.items()}
+    return CellResult(Cell(dict(parameters), repetition), Measurement(metrics), Certificate(Verdict.FAITHFUL))
 
 
 def changed(result: CellResult, **values: float) -> CellResult:

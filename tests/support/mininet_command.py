@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from flightpath.project import PROJECT
+from tests.support.machine_state import interfaces
 
 CUSTOM = ["--custom", "topologies/mn.py"]
 MN_RUN = [sys.executable, "-m", "topologies.mininet.scripts.program"]
@@ -32,7 +33,7 @@ def in_namespaces(script: str, *arguments: str) -> subprocess.CompletedProcess[s
 
 def machine() -> tuple[set[str], set[str]]:
     """What a network of Mininet's would leave: interfaces, and files of an Open vSwitch."""
-    return {path.name for path in Path("/sys/class/net").iterdir()}, set(map(str, Path("/run").glob("openvswitch/*")))
+    return interfaces(), set(map(str, Path("/run").glob("openvswitch/*")))
 
 
 class Running(subprocess.Popen[str]):

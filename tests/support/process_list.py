@@ -1,17 +1,8 @@
 """The processes of this machine, for tests of what runs and what is left behind."""
 
-import os
-from pathlib import Path
+from flightpath.processes import all_processes
 
 
-def command_lines() -> dict[int, list[str]]:
-    """The words of every other process's command line, by its PID; zombies have none."""
-    lines = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if words != [""] and int(entry.name) != os.getpid():
-            lines[int(entry.name)] = words
-    return lines
+def mentioning(*texts: str) -> list[int]:
+    """PIDs of the processes whose command lines have all these texts."""
+    return sorted(each.pid for each in all_processes() if all(text in each.command_line for text in texts))

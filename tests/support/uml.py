@@ -10,7 +10,7 @@ import pytest
 from execution.uml import kernel
 from flightpath.errors import FlightpathError
 from tests.support.ordinary_user import UID
-from tests.support.process_list import command_lines
+from tests.support.process_list import mentioning
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
@@ -35,9 +35,7 @@ def require_uml_kernel() -> None:
 
 def uml_kernels(folder: Path) -> dict[int, Path]:
     """PIDs of kernels whose commands may write to this folder or to one in it, and the folders that they share."""
-    shared = {
-        pid: shared_folder(pid) for pid, words in command_lines().items() if any("init=" in word for word in words)
-    }
+    shared = {pid: shared_folder(pid) for pid in mentioning("init=")}
     return {pid: path for pid, path in shared.items() if path and _may_write(path, folder)}
 
 

@@ -14,7 +14,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
 from tests.support.killed import killed_at_end
-from tests.support.process_list import command_lines
+from tests.support.process_list import mentioning
 
 RUN = [sys.executable, "-m", "execution", "vm"]
 pytestmark = pytest.mark.timeout(300)
@@ -32,8 +32,7 @@ def kernel() -> kernels.Kernel:
 
 def emulators_of(folder: Path) -> list[int]:
     """PIDs of QEMU with this folder."""
-    lines = command_lines().items()
-    return [pid for pid, words in lines if "qemu" in words[0] and any(str(folder) in word for word in words)]
+    return mentioning("qemu", str(folder))
 
 
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path, kernel):

@@ -51,8 +51,6 @@ def calibrate(link: EmulatedLink) -> list[LinkCalibration]:
 
 
 class _LinkMeasurement:
-    """Measurement of one link."""
-
     def __init__(self, link: EmulatedLink, traffic: LinkTraffic) -> None:
         self._link, self._traffic, self._ways = link, traffic, traffic.ways
 

@@ -99,6 +99,9 @@ class EmulatedLink(Link, ChangeableLink):
     interface: type[EmulatedInterface] = EmulatedInterface
     """Class of both ends."""
 
+    inner_names: Sequence[str] = ()
+    """Interfaces between its ends, in this process's namespace."""
+
     records_changes = False
     """Whether `change_made_ns` knows; otherwise `stats` shows which settings are in force."""
 
@@ -153,6 +156,13 @@ class EmulatedLink(Link, ChangeableLink):
     @abstractmethod
     def make_all(cls, links: Sequence[Self]) -> None:
         """Finishes links that `begin` has started or planned."""
+
+    def use_carrier(self) -> None:
+        """Has all interfaces send, which have come up."""
+        kernel_settings.use_carrier(*self.inner_names)
+        for end in (self.intf1, self.intf2):
+            with kernel_settings.inside(end.node):
+                kernel_settings.use_carrier(end.name)
 
     @property
     def name(self) -> str:
@@ -217,6 +227,8 @@ def complete(links: Iterable[EmulatedLink]) -> None:
     for link in links:
         link.intf1.complete()
         link.intf2.complete()
+    for link in links:
+        link.use_carrier()
         link.is_complete = True
 
 

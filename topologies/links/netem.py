@@ -10,11 +10,11 @@ notice one there and hold back, which it does not do for a queue on the path.
 import dataclasses
 import hashlib
 import os
+import socket
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from flightpath.commands import CommandFailed, at_once, require, run
@@ -29,14 +29,11 @@ from topologies.links.timer import Timer
 from topologies.links.traffic_control import Stages
 from topologies.sandbox import kernel_settings
 
-_INTERFACES = Path("/proc/net/dev")
-
 
 class NetemLink(EmulatedLink):
     """A Mininet link over htb and netem. It refuses traces and, while it is up, another queueing discipline."""
 
     emulator, records_changes = "netem", True
-    _names: tuple[str, ...] = ()
 
     @classmethod
     @override
@@ -79,8 +76,8 @@ class NetemLink(EmulatedLink):
         self._black_holes, self._is_down = dict.fromkeys(DIRECTIONS, False), False
         self._lock = threading.Lock()
         self._timer = Timer()  # until it has that of the network
-        self._names, self._stages = stages_between(a.name, b.name)
-        near, rate, landing, far = map(LinkEnd, self._names)
+        self.inner_names, self._stages = stages_between(a.name, b.name)
+        near, rate, landing, far = map(LinkEnd, self.inner_names)
         self._pairs = [veth_pair(*ends, self.a_to_b.mtu_bytes) for ends in ((a, near), (b, far), (rate, landing))]
         self._ends = {"a_to_b": a, "b_to_a": b}
 
@@ -91,7 +88,7 @@ class NetemLink(EmulatedLink):
         for link in links:
             link._timer = timer
         run(["ip", "-batch", "-"], stdin="\n".join(line for link in links for line in link._pairs))
-        names = [name for link in links for name in link._names]
+        names = [name for link in links for name in link.inner_names]
         for name in names:
             # The inner interfaces must send no packets of their own, not even when they come up.
             kernel_settings.write_sysctls({f"net.ipv6.conf.{name}.disable_ipv6": 1})
@@ -157,9 +154,8 @@ class NetemLink(EmulatedLink):
     def check(self) -> None:
         if self._timer.problem is not None:
             raise MeasurementFailed(f"a change of a link failed at its time: {self._timer.problem}")
-        interfaces = {line.partition(":")[0].strip() for line in _INTERFACES.read_text().splitlines()}
-        if gone := set(self._names) - interfaces:
-            raise MeasurementFailed(f"link {self.name}: its interface {', '.join(sorted(gone))} is gone")
+        if gone := [name for name in self.inner_names if not _exists(name)]:
+            raise MeasurementFailed(f"link {self.name}: its interface {', '.join(gone)} is gone")
 
     @override
     def remove(self) -> None:
@@ -169,14 +165,14 @@ class NetemLink(EmulatedLink):
     @override
     def remove_all(cls, links: Sequence[Self]) -> None:
         for link in links:
-            if link._names:
+            if link.inner_names:
                 link._timer.cancel(link)
-        delete_interfaces(name for link in links for name in link._names)
+        delete_interfaces(name for link in links for name in link.inner_names)
         for link in links:
-            link._names = ()
+            link.inner_names = ()
 
     def _stage_commands(self) -> Iterator[str]:
-        yield from (f"qdisc add dev {name} clsact" for name in self._names)
+        yield from (f"qdisc add dev {name} clsact" for name in self.inner_names)
         for way, spec in self._in_force.items():
             yield from traffic_control.setup(self._stages[way], spec)
 
@@ -239,7 +235,7 @@ class NetemLink(EmulatedLink):
 
     def _cut(self) -> None:
         """Takes the middle down first: then no packet enters the delay stage, and its loss can be computed."""
-        near, rate, landing, far = self._names
+        near, rate, landing, far = self.inner_names
         with self._lock:
             _set_state("down", rate, landing)
             before = self._read(self)
@@ -251,13 +247,14 @@ class NetemLink(EmulatedLink):
 
     def _reconnect(self) -> None:
         with self._lock:
-            _set_state("up", *self._names)
+            _set_state("up", *self.inner_names)
+            self.use_carrier()
             self._is_down = False
 
     @staticmethod
     def _read(*links: "NetemLink") -> Reading:
         gates = [stages.gate for link in links for stages in link._stages.values()]
-        reading = Reading.take([name for link in links for name in link._names], gates)
+        reading = Reading.take([name for link in links for name in link.inner_names], gates)
         dual = [(link, way) for link in links for way in DIRECTIONS if link._kinds[way] == dualpi2.KIND]
         queues = {link._stages[way].rate: link.queue_statistics(way) for link, way in dual}
         return dataclasses.replace(reading, dualpi2=queues)
@@ -293,6 +290,13 @@ def _locked(links: Iterable[NetemLink]) -> Iterator[None]:
         for link in sorted(links, key=lambda link: link.name):
             held.enter_context(link._lock)
         yield
+
+
+def _exists(name: str) -> bool:
+    try:
+        return socket.if_nametoindex(name) > 0
+    except OSError:
+        return False
 
 
 def _tc(lines: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mininet.link import Intf, Link
+from mininet.link import Link
 from mininet.net import Mininet
 
 from flightpath.clock import Clock, clock_here
@@ -130,17 +130,13 @@ def _arrived(links: Iterable[Link]) -> _Bytes:
     counted = {}
     for link in links:
         for source, target in ((link.intf1, link.intf2), (link.intf2, link.intf1)):
-            pid = _namespace(target)
+            pid = target.node.pid if getattr(target.node, "inNamespace", False) else None
+            pid = pid or os.getpid()
             if pid not in received:
                 received[pid] = dict(_received(pid))
             if (count := received[pid].get(str(target))) is not None:
                 counted[str(source), str(target)] = count
     return counted
-
-
-def _namespace(interface: Intf) -> int:
-    node = interface.node
-    return node.pid if getattr(node, "inNamespace", False) and node.pid else os.getpid()
 
 
 def _received(pid: int) -> Iterator[tuple[str, int]]:

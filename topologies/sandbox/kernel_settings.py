@@ -1,5 +1,6 @@
 """Kernel settings in a node's network namespace, by files and system calls, which are faster than programs."""
 
+import array
 import contextlib
 import fcntl
 import os
@@ -14,9 +15,11 @@ from flightpath.errors import FlightpathError
 
 # From Linux's headers, where Python names none of them.
 CLONE_NEWNET = 0x40000000
-_SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCETHTOOL = 0x8913, 0x8914, 0x8946
+_ETHTOOL_GLINK = 0x0A
 _IFF_UP = 1
 _INTERFACE_FLAGS = struct.Struct("=16sh22x")  # struct ifreq of netdevice(7)
+_INTERFACE_POINTER = struct.Struct("=16sQ16x")
 _SYSCTLS = Path("/proc/sys")
 _BY_INTERFACES = (".disable_ipv6", ".forwarding")
 """Suffixes of sysctls that change interfaces, and so need the kernel's lock for them (RTNL)."""
@@ -71,6 +74,20 @@ def bring_up(*interfaces: str) -> None:
             _add_flags(name, _IFF_UP)
         except OSError as error:
             raise FlightpathError(f"interface {name} does not come up: {error.strerror}") from error
+
+
+def use_carrier(*interfaces: str) -> None:
+    """Has interfaces of this thread's network namespace send from now on, because they have a carrier now.
+
+    Otherwise the kernel drops their packets until it has dealt with the carrier in the background, which it does for a
+    hundred interfaces a second (net/core/link_watch.c). Since Linux 6.8, whoever asks for the carrier is spared that.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for name in interfaces:
+            question = array.array("I", (_ETHTOOL_GLINK, 0))  # struct ethtool_value of linux/ethtool.h
+            with contextlib.suppress(OSError):  # an interface of another kind, or none any more
+                request = _INTERFACE_POINTER.pack(name.encode(), question.buffer_info()[0])
+                fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
 
 def _add_flags(interface: str, added: int) -> None:

@@ -1,4 +1,4 @@
-"""Ending a daemon with thousands of open sockets."""
+"""Kills a daemon that has thousands of open sockets."""
 
 import os
 import subprocess

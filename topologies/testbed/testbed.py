@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from mininet.link import Intf
 from mininet.node import Host, Node
 from mininet.topo import Topo
 
@@ -229,7 +228,9 @@ def _specs_between(description: Network, source: Host, target: Host, port: int) 
     while hop is not None and node not in visited:
         visited.add(node)
         out_port, gateway = hop
-        spec, there = _across(node.intfs[out_port])
+        interface = node.intfs[out_port]
+        link = interface.link
+        spec, there = (link.a_to_b, link.intf2) if interface is link.intf1 else (link.b_to_a, link.intf1)
         specs.append(spec)
         if there.node is target:
             return specs
@@ -241,9 +242,3 @@ def _specs_between(description: Network, source: Host, target: Host, port: int) 
         owner = owners.get(gateway)
         hop = (ports[owner], gateway) if owner is not None and owner in ports else None
     raise FlightpathError(f"there is no path from {source.name} to {target.name} on interface {port}")
-
-
-def _across(interface: Intf) -> tuple[LinkSpec, Intf]:
-    """Returns the specification of an interface's link in its direction, and the other end."""
-    link = interface.link
-    return (link.a_to_b, link.intf2) if interface is link.intf1 else (link.b_to_a, link.intf1)

@@ -109,7 +109,6 @@ def _variable(label: str, among: str) -> dict[str, Any]:
         "name": label,
         "datasource": _SOURCE,
         "query": {"query": query, "refId": "StandardVariableQuery"},
-        "definition": query,
         "refresh": 2,
         "multi": True,
         "includeAll": True,

@@ -91,8 +91,9 @@ class BuiltInSession(SshSession):
         return sockets.sample(self.connection)
 
     @override
-    def smoothed_rtt_s(self) -> float:
-        return tcp_info.read(self.connection).rtt_us / 1e6
+    def rtts_s(self) -> tuple[float, float]:
+        info = tcp_info.read(self.connection)
+        return info.rtt_us / 1e6, (info.minimum_rtt_us or info.rtt_us) / 1e6
 
     @property
     @override

@@ -121,15 +121,19 @@ class OpenSshLog:
     def _refused(self, target: Target, text: str, could_ask: bool) -> LoginRefused:
         methods = re.findall(rf"{_DEBUG}Authentications that can continue: (.*)", text)
         methods_text = methods[-1].replace(",", ", ") if methods else "nothing"
-        if "with partial success" in text and not could_ask:
+        wants = f"it wants a second factor ({methods_text})" if "with partial success" in text else ""
+        if re.search("^pin required$", text, re.MULTILINE):
+            wants = "the token (PKCS11Provider) wants its PIN"
+        if wants and not could_ask:
             return LoginRefused(
-                f"{target}: it wants a second factor ({methods_text}), and nobody can be asked for it",
+                f"{target}: {wants}, and nobody can be asked for it",
                 "measure on a terminal, or let SSH_ASKPASS answer (with SSH_ASKPASS_REQUIRE=force)",
             )
         tried = dict.fromkeys(_key_text(path, key, more, could_ask) for path, key, more in _TRIED.findall(text))
+        no_token = re.search("^provider .* is not a PKCS11 library$", text, re.MULTILINE)
+        nothing = f"nothing ({visible(no_token[0]) if no_token else 'no key was found'})"
         return LoginRefused(
-            f"{target}: log-in refused: tried {', '.join(tried) or 'nothing (no key was found)'}; "
-            f"it accepts {methods_text}",
+            f"{target}: log-in refused: tried {', '.join(tried) or nothing}; it accepts {methods_text}",
             f"does this log in: ssh {target.user}@{target.name}? --identity FILE names a key",
         )
 

@@ -18,6 +18,7 @@ from probes.preflight.transfer.stream import Part
 _READ = 5
 _MAX_REQUESTS_AT_ONCE = 256
 _LARGEST_ADJUSTMENT = 1024 * 1024
+_TICK_S = 0.02
 _REFILL_BELOW = 0.75
 """Fraction of the read-ahead below which more is requested."""
 
@@ -27,6 +28,8 @@ class Download(SftpStream):
 
     `receive` runs in the transport's thread and never waits for the network; `pump` may.
     """
+
+    tick_s = _TICK_S
 
     def __init__(self, sftp: Sftp, file: SFTPFile, part: Part, requests: Requests, sink: Sink) -> None:
         super().__init__(sftp, file, part, requests)
@@ -44,6 +47,10 @@ class Download(SftpStream):
     def start(self) -> None:
         self.started_ns = time.monotonic_ns()
         self.pump()
+
+    @override
+    def read_ahead(self, size: int) -> None:
+        self._ahead = min(size, self._max_ahead)
 
     @override
     def pump(self) -> None:

@@ -16,6 +16,7 @@ from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp, reason
 from probes.preflight.target import FarEnd, Target, WebTarget
 from probes.preflight.transfer.download import Download
 from probes.preflight.transfer.http import HttpDownload, HttpUpload
+from probes.preflight.transfer.read_ahead import FIRST_AHEAD_BYTES
 from probes.preflight.transfer.sftp_stream import Requests, SftpStream
 from probes.preflight.transfer.sinks import Sink
 from probes.preflight.transfer.stream import Part, Stream
@@ -26,10 +27,6 @@ _AMPLE_WINDOW_BYTES = 128 * 1024 * 1024
 """Default SSH window of a stream, and limit of the read-ahead: 10 Gb/s over 100 ms."""
 
 _UPLOAD_WINDOW_BYTES = 2 * 1024 * 1024
-
-FIRST_AHEAD_BYTES = 4 * 1024 * 1024
-"""Initial read-ahead. The far end's sshd keeps in memory what does not fit into its socket, and becomes slow if
-that is much more than the path holds."""
 
 
 def open_session(target: FarEnd, addresses: Sequence[Address], spec: TransferSpec, access: Access) -> Session:

@@ -9,7 +9,6 @@ from paramiko import SFTPFile
 from paramiko.ssh_exception import SSHException
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from flightpath.overrides import override
 from probes.preflight.ssh.sftp import Sftp
 from probes.preflight.transfer.stream import Part, Stream
 
@@ -59,10 +58,6 @@ class SftpStream(Stream):
         self._parser = ReplyParser(self._data_begins, self._data, self._status)
         self._pending: dict[int, tuple[int, int]] = {}
         self._next_id = 0
-
-    @override
-    def allow_ahead(self, size: int) -> None:
-        self._ahead = max(self._ahead, min(size, self._max_ahead))
 
     def receive(self, view: memoryview) -> None:
         """Consumes the channel's data, in the transport's thread; an error ends the stream but not the thread."""

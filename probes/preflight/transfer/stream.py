@@ -51,8 +51,8 @@ class Stream(ABC):
     def pump(self) -> None:  # noqa: B027 (most need none)
         """Does what is due now; called from time to time by the process that watches the stream."""
 
-    def allow_ahead(self, size: int) -> None:  # noqa: B027 (where the far end sends without being asked for each piece)
-        """Lets `size` bytes be requested in advance from now on, unless more were allowed already."""
+    def read_ahead(self, size: int) -> None:  # noqa: B027 (where the far end sends without being asked for each piece)
+        """Requests up to `size` bytes ahead of what has come, from now on."""
 
     def stop(self) -> None:
         """Ends the stream; what still arrives does not count."""

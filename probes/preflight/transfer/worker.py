@@ -21,13 +21,10 @@ from probes.preflight.ssh.sftp import TRANSPORT_ERRORS
 from probes.preflight.ssh.socket_folder import FOLDER_OF_SOCKETS
 from probes.preflight.target import FarEnd
 from probes.preflight.transfer.curve import TransferCurve
-from probes.preflight.transfer.opening import FIRST_AHEAD_BYTES, open_session, open_stream
+from probes.preflight.transfer.opening import open_session, open_stream
+from probes.preflight.transfer.read_ahead import ReadAhead
 from probes.preflight.transfer.sinks import FileSink, Sink
 from probes.preflight.transfer.stream import Part, Stream
-
-_AHEAD_OF_PATH = 4
-"""Read-ahead as a multiple of the data in flight: the flight itself, as much in the socket's buffer behind it
-(Linux: twice the congestion window), and twice that while the congestion window still doubles."""
 
 _PROGRESS_S = 0.2
 
@@ -93,7 +90,7 @@ class _Worker:
         self._samples: list[KernelSample] = []
         self._sinks: list[Sink] = []
         self._sample_due = self._progress_due = 0.0
-        self._last_look: tuple[float, int] | None = None
+        self._read_ahead = ReadAhead(len(job.parts), mptcp=job.spec.mptcp)
         self._ended_by = EndedBy.SIZE
 
     def run(self) -> tuple[StreamReport, ...]:
@@ -150,7 +147,7 @@ class _Worker:
             if now >= deadline:
                 self._ended_by = EndedBy.TIME
                 break
-            self._extend_ahead(streams, now)
+            self._follow_path(streams, now)
             self._pump(running, now)
             self._report_progress(streams, now)
         for stream in streams:
@@ -159,19 +156,13 @@ class _Worker:
             if stream.failure is not None:
                 raise stream.failure
 
-    def _extend_ahead(self, streams: list[Stream], now: float) -> None:
-        """Lets streams request further ahead, once per round trip, if the path holds more than was known."""
+    def _follow_path(self, streams: list[Stream], now: float) -> None:
+        """Lets streams request as far ahead as the path is found to be long."""
         with contextlib.suppress(OSError):  # closed; noticed elsewhere
-            rtt_s = self._session.smoothed_rtt_s()
-            before, total_before = self._last_look or (now, 0)
-            if 0 < now - before < rtt_s:
-                return
             total = sum(stream.recorder.total for stream in streams)
-            self._last_look = now, total
-            in_flight = (total - total_before) / (now - before) * rtt_s if now > before else 0.0
-            ahead = FIRST_AHEAD_BYTES + _AHEAD_OF_PATH * in_flight / len(streams)
-            for stream in streams:
-                stream.allow_ahead(round(ahead))
+            if ahead := self._read_ahead.next(now, total, *self._session.rtts_s()):
+                for stream in streams:
+                    stream.read_ahead(ahead)
 
     def _pump(self, running: list[Stream], now: float) -> None:
         for stream in running:

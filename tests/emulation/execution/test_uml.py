@@ -26,7 +26,7 @@ from flightpath.waiting import wait_until
 from tests.support.finished import finished
 from tests.support.killed import killed_at_end
 from tests.support.ordinary_user import UID, results_of_ordinary_user
-from tests.support.process_list import command_lines
+from tests.support.process_list import mentioning
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal
 from tests.support.uml import shared_folder, uml_kernels, unprivileged
@@ -45,6 +45,23 @@ nsenter -t $peer -n ip link set right up
 nsenter -t $peer -n tc qdisc add dev right root netem delay 15ms
 ping -c 30 -i 1 10.0.0.2
 kill $peer
+"""
+NAT_IN_A_NAMESPACE_THAT_ENDS = """
+ip netns add client
+ip link add right type veth peer name left netns client
+ip addr add 10.0.0.2/24 dev right && ip link set right up
+ip -n client addr add 10.0.0.1/24 dev left && ip -n client addr add 10.0.0.3/24 dev left
+ip -n client link set left up
+tc -n client qdisc add dev left clsact
+set -- protocol ip flower ip_proto tcp action ct
+tc -n client filter add dev left egress "$@" commit nat src addr 10.0.0.3 pipe action ok
+tc -n client filter add dev left ingress "$@" nat pipe action ok
+python3 -c 'import socket; print(socket.create_server(("10.0.0.2", 80)).accept()[1][0], flush=True)' &
+sleep 1
+ip netns exec client python3 -c 'import socket; socket.create_connection(("10.0.0.2", 80), 5).recv(1)'
+ip netns del client
+sleep 1
+echo ended
 """
 
 
@@ -168,6 +185,11 @@ def test_a_folder_that_the_guest_has_not_is_refused():
         assert finished([*RUN, "--", "touch", "kept"], cwd=folder).returncode == 0 and Path(folder, "kept").exists()
 
 
+def test_a_namespace_in_which_tc_translated_tcp_ends():
+    done = run("sh", "-c", NAT_IN_A_NAMESPACE_THAT_ENDS, options=("--standstill-limit", "4"))
+    assert (done.returncode, done.stdout) == (0, "10.0.0.3\nended\n"), done.stderr
+
+
 def test_a_round_trip_is_exact():
     rtts = [float(text) for text in re.findall(r"time=([0-9.]+) ms", run("sh", "-c", NETWORK).stdout)]
     assert len(rtts) == 30
@@ -239,7 +261,7 @@ def test_the_memory_of_a_lab_that_was_killed_is_no_number():
     with UserModeLinux(kernel.find()).guest(["sleep", "infinity"]) as guest:
         assert guest.booted()
         # The oldest: user space has processes of its own there.
-        pid = min(pid for pid in command_lines() if shared_folder(pid) == guest.shared)
+        pid = min(pid for pid in mentioning("init=") if shared_folder(pid) == guest.shared)
         with KernelMemory(pid, kernel.find().symbols) as memory:
             assert memory.virtual_ns() > 0
             os.kill(pid, signal.SIGKILL)

@@ -26,7 +26,7 @@ from labs.solutions.attempt import Attempt
 from tests.support import prying
 from tests.support.finished import finished
 from tests.support.handed_in import hand_in
-from tests.support.process_list import command_lines
+from tests.support.process_list import mentioning
 from tests.support.uml import require_uml_kernel
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
@@ -73,7 +73,7 @@ def test_hostile_submissions_cost_only_themselves(tmp_path):
     assert {name for name, row in marks.items() if row["status"] == "unreadable"} == {"deep", "link", "bomb", "both"}
     assert "10 MiB" in marks["bomb"]["note"] and "no lab.json" in marks["link"]["note"]
     assert {path: path.stat().st_mtime_ns for path in handed_in.rglob("*") if path.is_file()} == before
-    assert not [words for words in command_lines().values() if "labs.grading.grading" in words]
+    assert mentioning("labs.grading.grading") == []
 
 
 @pytest.mark.starts_kernels
@@ -86,7 +86,7 @@ def test_grading_that_is_ended_leaves_nothing(number, tmp_path):
     grading = subprocess.Popen(argv, cwd=PROJECT, env={**os.environ, "TMPDIR": str(temporary)})
 
     def confined() -> bool:
-        return any(str(temporary) in word for words in command_lines().values() for word in words)
+        return bool(mentioning(str(temporary)))
 
     wait_until(lambda: list(temporary.glob("*/submission/lab.json")) and confined(), "the check to begin", 60)
     grading.send_signal(number)
@@ -138,7 +138,7 @@ def test_what_prints_without_end_is_ended_and_its_output_bounded(tmp_path, monke
     monkeypatch.setattr(confinement, "_TIME_LIMIT_S", 5)
     with pytest.raises(MeasurementFailed, match="more than 5 s"):
         pry(tmp_path, "1", "/", "forever")
-    assert not [words for words in command_lines().values() if any("prying.py" in word for word in words)]
+    assert mentioning("prying.py") == []
 
 
 HOSTILE = (

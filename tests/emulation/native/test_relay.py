@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.processes import memory_bytes
 from tests.support.relay_link import (
     ask,
     assert_nothing_unaccounted,
@@ -23,22 +24,16 @@ pytestmark = [
 ]
 
 
-def memory_of(process) -> int:
-    """The resident memory of a process, in bytes."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    return 1024 * int(status.partition("VmRSS:")[2].split()[0])
-
-
 def test_memory_is_bounded_and_what_has_no_room_is_dropped_like_from_a_full_queue(make_link):
     # However busy this machine is, all frames are sent before the first of them arrives.
     link = make_link("delay_ns=5000000000", "", "--memory", "6000000")
-    before = memory_of(link.process)
+    before = memory_bytes(link.process.pid)
     link.send(2000)
     stats = link.settled(2000)
     assert_nothing_unaccounted(stats)
     assert 900 < stats["out_packets"] < 1000, "a third of the memory, by 2112 bytes"
     assert stats["drops"]["queue"] == 2000 - stats["out_packets"]
-    assert memory_of(link.process) < before + 8_000_000
+    assert memory_bytes(link.process.pid) < before + 8_000_000
     assert link.received() == list(range(stats["out_packets"]))
     link.send(900)
     assert link.settled(2900)["out_packets"] == stats["out_packets"] + 900, "there is room again"

@@ -2,11 +2,13 @@
 
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -55,25 +57,8 @@ def test_a_scenario_is_measured_and_comes_back_with_its_frames(tmp_path, monkeyp
     assert "[1/1] transport=mptcp paths=equal #1: done" in progress and "\x1b" not in progress
 
 
-FILE = """
-    [network]
-    hosts = ["h1", "h2"]
-    links = ["h1-h2"]
-    [[run]]
-    name = "ping"
-    host = "h1"
-    command = ["ping", "-c", "1", "{h2-eth0}"]
-    [[measure]]
-    name = "packets"
-    unit = "1"
-    run = "ping"
-    pattern = '(\\d+) received'
-"""
-
-
 def test_an_experiment_file_is_measured_too(tmp_path):
-    file = tmp_path / "one ping.toml"
-    file.write_text(textwrap.dedent(FILE), encoding="utf-8")
+    file = Path(shutil.copy(PROJECT / "tests/data/one_ping.toml", tmp_path / "one ping.toml"))
     run = flightpath.run(file, clock="real", repeat=1, results=tmp_path)
     assert list(run.cells.packets) == [1]
     with pytest.raises(UsageError, match=r"nowhere\.toml"):

@@ -1,6 +1,8 @@
 """Experiment files are measured: hosts, routers and switches, programs in their order, and every kind of measure."""
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,75 +13,6 @@ from scenarios.command import importing
 from tests.support.scenario_runs import measured_cells
 
 pytestmark = pytest.mark.virtual
-
-EVERY_MEASURE = r"""
-[network]
-hosts = ["h1", "h2"]
-switches = ["s1"]
-routers = ["r1"]
-links = ["h1-r1 bandwidth=8Mbit delay=20ms / bandwidth=4Mbit", "r1-s1", "s1-h2"]
-congestion_control = "reno"
-
-[[run]]
-name = "server"
-host = "h2"
-command = ["python3", "{folder}/receive.py"]
-after = "early ended"
-ready = { port = 7000 }
-
-[[run]]
-name = "early"
-host = "r1"
-command = ["sleep", "0.5"]
-
-[[run]]
-name = "client"
-host = "h1"
-command = "python3 {folder}/send.py {h2-eth0}; echo '{{parts}}: 7' >&2"
-after = "server ready"
-
-[[measure]]
-name = "sum_of_parts"
-unit = "1"
-run = "client"
-json = "parts.*.n"
-pick = "sum"
-
-[[measure]]
-name = "said"
-unit = "1"
-run = "client"
-in = "stderr"
-pattern = '\{parts\}: (\d)'
-
-[[measure]]
-name = "began"
-run = "client"
-time = "started"
-
-[[measure]]
-name = "arrival"
-file = "received"
-
-[[measure]]
-name = "bytes_there"
-unit = "B"
-link = "h1->r1"
-counter = "bytes"
-
-[[measure]]
-name = "opened"
-unit = "1"
-host = "h1"
-counter = "TcpActiveOpens"
-
-[[measure]]
-name = "rtt"
-host = "h1"
-socket = "rtt"
-port = 7000
-pick = "max"
-"""
 
 RECEIVE = """
 import socket
@@ -99,11 +32,10 @@ print(json.dumps({"parts": [{"n": 1}, {"n": 4}]}))
 
 
 def test_every_kind_of_measure_yields_a_number(tmp_path):
-    file = tmp_path / "every.toml"
-    file.write_text(EVERY_MEASURE, encoding="utf-8")
+    file = shutil.copy(PROJECT / "tests/data/every_measure.toml", tmp_path)
     for name, program in (("receive", RECEIVE), ("send", SEND)):
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
-    (cell,) = measured_cells(catalogue.load(file), tmp_path / "runs")
+    (cell,) = measured_cells(catalogue.load(Path(file)), tmp_path / "runs")
     metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
     assert cell["verdict"] == "faithful", cell
     assert metrics["sum_of_parts"] == 5 and metrics["opened"] == 1 and metrics["said"] == 7

@@ -16,6 +16,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
 from tests.support.finished import finished
+from tests.support.machine_state import interfaces
 from tests.support.rings import nightly
 from tests.support.vocabulary import unknown_metrics
 
@@ -65,14 +66,9 @@ def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[Pr
     return matching[0], [each for each in descendants(run_process.pid) if each.pid != run_process.pid]
 
 
-def require_nothing_left(processes: list[Process], interfaces: set[str]) -> None:
+def require_nothing_left(processes: list[Process], before: set[str]) -> None:
     wait_until(lambda: not any(each.is_alive() for each in processes), f"the end of {processes}", 30)
-    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
-
-
-@pytest.fixture
-def interfaces() -> set[str]:
-    return {path.name for path in Path("/sys/class/net").iterdir()}
+    assert interfaces() == before
 
 
 def require_both_protocols(folder: Path, report: dict[str, Any]) -> None:
@@ -101,7 +97,8 @@ def require_both_protocols(folder: Path, report: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), nightly(signal.SIGTERM, 130), nightly(signal.SIGKILL, -9)]
 )
-def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_path, interfaces, start, number, code):
+def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_path, start, number, code):
+    before = interfaces()
     process = start(*SMALL, results=tmp_path)
     store_ready = tmp_path / "flightpath.sqlite"
     wait_until(store_ready.exists, "the store", 30)
@@ -115,14 +112,14 @@ def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_
     _, output = process.communicate(timeout=30)
     assert process.returncode == code
     assert ("continue with --resume" in output) == (code == 130), output
-    require_nothing_left(processes, interfaces)
+    require_nothing_left(processes, before)
     assert store.cells("latest") == first
     if number is not signal.SIGTERM:
         resumed = run("--resume", "latest", "--json", results=tmp_path)
         assert resumed.returncode in (0, 4), resumed.stderr  # 4: a busy machine, honestly reported
         require_both_protocols(tmp_path, json.loads(resumed.stdout))
         assert store.cells("latest")[0] == first[0]
-        assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+        assert interfaces() == before
 
 
 def hidden(path: Path, argv: list[str]) -> list[str]:
@@ -139,9 +136,8 @@ def hidden(path: Path, argv: list[str]) -> list[str]:
         (lambda: sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))[-1], "PostgreSQL", ""),
     ],
 )
-def test_a_program_that_is_missing_or_does_not_start_is_named_with_exit_code_3(
-    tmp_path, interfaces, missing, said, remedy
-):
+def test_a_program_that_is_missing_or_does_not_start_is_named_with_exit_code_3(tmp_path, missing, said, remedy):
+    before = interfaces()
     argv = hidden(missing(), command(*SMALL, results=tmp_path / "results"))
 
     done = finished(argv, timeout=60)
@@ -149,7 +145,7 @@ def test_a_program_that_is_missing_or_does_not_start_is_named_with_exit_code_3(
     assert done.returncode == 3, done.stderr
     assert said in done.stderr and remedy in done.stderr
     assert (tmp_path / "results").exists() == (not remedy), "without JMeter nothing is begun"
-    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+    assert interfaces() == before
 
 
 def test_without_root_and_namespaces_the_exit_code_is_3(tmp_path):

@@ -40,23 +40,7 @@ def test_repetitions_and_seeds_differ(tmp_path):
 
 
 def test_both_clocks_are_measured_and_what_limits_a_program_is_said(tmp_path):
-    file = tmp_path / "spin.toml"
-    file.write_text(
-        """
-        [network]
-        hosts = ["h1", "h2"]
-        links = ["h1-h2 bandwidth=10Mbit"]
-        [[run]]
-        name = "spin"
-        host = "h1"
-        command = ["python3", "-c", "sum(range(20_000_000))"]
-        [[measure]]
-        name = "run_time"
-        run = "spin"
-        time = "took"
-        """
-    )
-    words = ("run", str(file), "--both-clocks", "--repeat", "1", "--results", str(tmp_path / "runs"))
+    words = ("run", "tests/data/spin.toml", "--both-clocks", "--repeat", "1", "--results", str(tmp_path / "runs"))
     done = finished([sys.executable, "-m", "flightpath.cli", *words])
     assert done.returncode == 0, done.stderr
     store = Store.open(tmp_path / "runs")

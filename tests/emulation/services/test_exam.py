@@ -25,7 +25,7 @@ from services.exam.credentials import students
 from services.exam.service import ExamApplication, ExamService, SavedAnswer
 from services.postgres import Postgres
 from tests.support.namespace_host import NamespaceHost
-from tests.support.process_list import command_lines
+from tests.support.process_list import mentioning
 
 ADDRESS = "127.0.0.1"
 QUESTIONS = range(1, 9)
@@ -115,10 +115,6 @@ def take_the_examination(browser, student, choice):
         pages.append(browser.ask("GET", f"/questions/{number}"))
         pages.append(browser.ask("POST", f"/questions/{number}/answer", choice=choice))
     return [*pages, browser.ask("POST", "/submit", submit=""), browser.ask("GET", "/result")]
-
-
-def processes_that_mention(text):
-    return [pid for pid, words in command_lines().items() if text in " ".join(words)]
 
 
 def test_a_whole_session_shows_every_page_and_moves_about_11_kb_a_request(host, exam, fresh_students):
@@ -224,7 +220,7 @@ def test_cpu_time_is_known_per_component_and_none_runs_as_root(exam):
     used = exam.cpu_seconds()
     assert set(used) == {"postgresql", "application", "nginx"}
     assert used["application"] > 0
-    pids = processes_that_mention(str(exam.folder))
+    pids = mentioning(str(exam.folder))
     assert pids
     for pid in pids:
         assert Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0] != "0"
@@ -259,7 +255,7 @@ def test_without_the_database_no_answer_is_acknowledged_and_nothing_stays_behind
         status, text = browser.ask("POST", "/questions/1/answer", choice="A")
         assert status == 503 and "Answer saved" not in text
         assert browser.ask("GET", "/healthz")[0] == 503
-    assert processes_that_mention(str(folder)) == []
+    assert mentioning(str(folder)) == []
 
 
 @pytest.mark.parametrize("component", ["_application", "_nginx"])
@@ -269,7 +265,7 @@ def test_the_database_is_asked_over_mptcp_and_a_killed_daemon_is_noticed(spare, 
         take_the_examination(Browser(spare, 8081), next(students(2, seed=1)), choice="B")
         counters = run_in(spare, ["nstat", "-asz"])
         kill(service, getattr(service, component))
-    assert processes_that_mention(str(folder)) == []
+    assert mentioning(str(folder)) == []
     value = {name: int(count) for name, count in re.findall(r"^(MPTcp\w+)\s+(\d+)", counters, re.MULTILINE)}
     connections = 6
     assert value["MPTcpExtMPCapableSYNTX"] >= connections
@@ -290,7 +286,7 @@ def test_an_application_that_cannot_reach_the_database_says_so_in_a_sentence(spa
 def test_a_taken_port_is_a_clear_error_and_leaves_nothing(host, exam, folder):
     with pytest.raises(StartFailed, match=r"(?s)PostgreSQL on host .*Address already in use.*port may be taken"):
         ExamService(host, host, ADDRESS, ADDRESS, folder / "exam", students=2, port=8081).__enter__()
-    assert processes_that_mention(str(folder)) == []
+    assert mentioning(str(folder)) == []
     assert not (folder / "exam" / "postgres" / "cluster").exists()
 
 
@@ -300,7 +296,7 @@ def test_when_nginx_cannot_start_the_others_are_stopped(spare, folder):
         taken.listen()
         with pytest.raises(StartFailed, match=r"nginx on host ended with exit code 1"):
             ExamService(spare, spare, ADDRESS, ADDRESS, folder / "exam", students=2, port=8082).__enter__()
-    assert processes_that_mention(str(folder)) == []
+    assert mentioning(str(folder)) == []
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(spare, folder):
@@ -308,7 +304,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(spare, folder):
     try:
         with pytest.raises(StartFailed, match=r"(?s)cannot make a PostgreSQL cluster.*No space left"):
             Postgres(spare, ADDRESS, folder / "postgres").__enter__()
-        assert processes_that_mention(str(folder)) == []
+        assert mentioning(str(folder)) == []
     finally:
         subprocess.run(["umount", folder], check=True)
 

@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import congestion
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
+from tests.support.machine_state import interfaces, marked, marked_environment
 from tests.support.ordinary_user import dropped, require_ordinary_user
 from topologies.doctor.check import examine
 from topologies.doctor.examination import CHECKS
@@ -25,38 +25,18 @@ from topologies.doctor.examination import CHECKS
 pytestmark = pytest.mark.alone
 
 DOCTOR = [sys.executable, "-B", "-m", "topologies", "doctor"]
-MARK = "FLIGHTPATH_TEST_MARK"
 LIMIT_S = 60
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to try the same in a namespace of its own")
-
-
-def marked_processes(mark: str) -> list[str]:
-    """Returns the command lines of a doctor's processes, found by its mark."""
-    evidence = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
-                evidence.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except OSError:
-            continue
-    return evidence
-
-
-def interfaces() -> list[str]:
-    return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory):
     """Runs the doctor once; returns its JSON object, exit code, mark, and the folders where it could leave files."""
     folders = [tmp_path_factory.mktemp(name) for name in ("home", "temporary")]
-    mark, before = uuid.uuid4().hex, (interfaces(), Path("/proc/self/mounts").read_text())
-    done = finished(
-        [*DOCTOR, "--json"],
-        env={**os.environ, MARK: mark, "HOME": str(folders[0]), "TMPDIR": str(folders[1])},
-        timeout=LIMIT_S,
-    )
+    (mark, environment), before = marked_environment(), (interfaces(), Path("/proc/self/mounts").read_text())
+    own = {"HOME": str(folders[0]), "TMPDIR": str(folders[1])}
+    done = finished([*DOCTOR, "--json"], env={**environment, **own}, timeout=LIMIT_S)
     after = (interfaces(), Path("/proc/self/mounts").read_text())
     assert done.stderr == ""
     return json.loads(done.stdout), done.returncode, mark, folders, before, after
@@ -70,7 +50,7 @@ def states(examined):
 def test_nothing_is_left_and_nothing_outside_has_changed(examined):
     _, _, mark, folders, before, after = examined
 
-    assert marked_processes(mark) == []
+    assert marked(mark) == []
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
     assert after == before
     assert not Path("/run/flightpath").exists()
@@ -161,11 +141,11 @@ def test_mptcp_is_told_as_the_kernel_makes_sockets(states, name, family):
     ("number", "meanwhile", "code"), [(signal.SIGKILL, "ovs-vswitchd unix:", -9), (signal.SIGINT, "ovsdb-server", 130)]
 )
 def test_a_signal_in_the_middle_ends_it_and_leaves_nothing(number, meanwhile, code):
-    mark, before = uuid.uuid4().hex, interfaces()
+    (mark, environment), before = marked_environment(), interfaces()
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(DOCTOR, cwd=PROJECT, env={**os.environ, MARK: mark}, text=True, **pipes) as process:
+    with subprocess.Popen(DOCTOR, cwd=PROJECT, env=environment, text=True, **pipes) as process:
         wait_until(
-            lambda: any(meanwhile in line for line in marked_processes(mark)),
+            lambda: any(meanwhile in each.command_line for each in marked(mark)),
             "the doctor to start its Open vSwitch",
             LIMIT_S,
             poll_s=0.001,
@@ -177,7 +157,7 @@ def test_a_signal_in_the_middle_ends_it_and_leaves_nothing(number, meanwhile, co
     assert output == ""
     assert "Traceback" not in complained
     # Others notice the end of the killed one, which ends them.
-    wait_until(lambda: not marked_processes(mark), "all that the doctor has started to end", 30 if code < 0 else 0)
+    wait_until(lambda: not marked(mark), "all that the doctor has started to end", 30 if code < 0 else 0)
     assert interfaces() == before
 
 

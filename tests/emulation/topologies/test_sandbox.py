@@ -13,7 +13,8 @@ from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
-from tests.support.process_list import command_lines
+from tests.support.machine_state import interfaces
+from tests.support.process_list import mentioning
 from topologies.sandbox import sandbox
 
 RUN = """
@@ -27,14 +28,6 @@ def main():
     return 0
 sys.exit(exit_code_of(lambda: sandbox.run_inside(main)))
 """
-
-
-def processes_with(words: str) -> list[int]:
-    return sorted(pid for pid, line in command_lines().items() if words in " ".join(line))
-
-
-def interfaces() -> list[str]:
-    return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
 
 @pytest.fixture
@@ -60,13 +53,13 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
     for _ in range(3):
         children = Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split()
         chain.append(int(children[0]))
-    wait_until(lambda: bool(processes_with(f"sleep {mark}")), "what the sandbox has started", 30)
+    wait_until(lambda: bool(mentioning(f"sleep {mark}")), "what the sandbox has started", 30)
 
     os.kill(chain[level], signal.SIGKILL)
 
     stderr = process.communicate(timeout=30)[1]
     assert ("error: the run was ended by SIGKILL" in stderr) == (level > 0)
-    wait_until(lambda: not processes_with(mark), "all processes of the sandbox to end", 30)
+    wait_until(lambda: not mentioning(mark), "all processes of the sandbox to end", 30)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -76,7 +69,7 @@ def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
     process.send_signal(number)
 
     assert process.wait(timeout=30) == 130
-    assert not processes_with(mark)
+    assert not mentioning(mark)
 
 
 def test_interfaces_and_shared_memory_made_inside_are_not_seen_outside(sandboxed):

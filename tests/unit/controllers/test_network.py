@@ -5,10 +5,11 @@ import json
 import pytest
 
 from controllers.__main__ import main
-from controllers.addresses import format_address, parse_loopback
+from controllers.addresses import parse_loopback
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
 from controllers.network.reading import load, parse_network
 from flightpath.errors import UsageError
+from flightpath.hosts import endpoint
 
 NETWORK = Network(
     switches=(Switch("s1", 1), Switch("s2", 2)),
@@ -114,7 +115,7 @@ def test_a_file_that_cannot_be_read_is_named_with_exit_code_2(tmp_path, capsys, 
 def test_listen_addresses():
     for text, address in (("127.0.0.1:6653", ("127.0.0.1", 6653)), ("[::1]:0", ("::1", 0))):
         assert parse_loopback(text, "--listen") == address
-        assert format_address(*address) == text
+        assert endpoint(*address) == text
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ import sys
 import pytest
 from rich.console import Console
 
-from controllers.addresses import format_address, is_local
+from controllers.addresses import is_local
 from controllers.settings import Settings, probe_plan
 from controllers.view.rest import parse_address
 from controllers.view.show import show
 from flightpath.errors import UsageError
+from flightpath.hosts import endpoint
 from flightpath.project import PROJECT
 from tests.support.killed import killed_at_end
 
@@ -62,7 +63,7 @@ def test_the_whole_address_of_a_subflow_is_shown_on_a_narrow_terminal(address, c
     console = Console(width=80, force_terminal=True, color_system=None)
     show({"policy": "single", "connections": [connection], "syns": {}}, {"links": [], "moves": []}, console)
     shown = capsys.readouterr().out
-    assert all(format_address(address, port) in shown for port in (43210, 5001))
+    assert all(endpoint(address, port) in shown for port in (43210, 5001))
 
 
 @pytest.fixture

@@ -60,24 +60,17 @@ def owner() -> Iterator[Owner]:
         yield Owner(process, folder, int(remover))
 
 
-def test_it_is_there_while_its_owner_lives_and_gone_afterwards(tmp_path):
+@pytest.mark.parametrize("killed", ["nobody", "owner", "remover"])
+def test_it_is_there_while_its_owner_lives_and_gone_afterwards_whoever_is_killed(tmp_path, killed):
     with owner() as one:
         assert one.folder.parent == tmp_path and (one.folder / "file").exists()
-        one.end()
-        assert not any(tmp_path.iterdir())
-
-
-def test_it_goes_with_an_owner_that_is_killed(tmp_path):
-    with owner() as one:
-        one.process.kill()
-        wait_until(lambda: not any(tmp_path.iterdir()), "the folder to go", 30)
-
-
-def test_it_goes_at_the_owners_end_if_what_removes_it_was_killed(tmp_path):
-    with owner() as one:
         assert not children(one.remover), "the end of a helper would look like the owner's"
-        os.kill(one.remover, signal.SIGKILL)
-        one.end()
+        if killed != "nobody":
+            os.kill({"owner": one.process.pid, "remover": one.remover}[killed], signal.SIGKILL)
+        if killed == "owner":
+            wait_until(lambda: not any(tmp_path.iterdir()), "the folder to go", 30)
+        else:
+            one.end()
         assert not any(tmp_path.iterdir())
 
 

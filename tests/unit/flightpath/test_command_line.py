@@ -99,10 +99,6 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def test_the_command_that_is_named_runs_with_its_options():
-    assert run_command(parser(), ["add", "3"]) == 4
-
-
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

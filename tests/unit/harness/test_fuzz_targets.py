@@ -14,8 +14,9 @@ import pytest
 import native
 from flightpath.project import PROJECT
 from tests.fuzz.loop import TARGETS, target_named
-from tests.fuzz.seeds import object_files, write_seeds
-from tests.fuzz.targets import VARIATIONS, build
+from tests.fuzz.mutation import vary_bytes
+from tests.fuzz.seeds import object_files, seeds
+from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 from tests.support.finished import finished
 from tests.support.rings import nightly
 
@@ -26,10 +27,11 @@ in_parts = pytest.mark.parametrize("part", [0.2, nightly(1)])
 
 @in_parts
 @pytest.mark.parametrize("target", VARIATIONS)
-def test_hostile_input_crashes_nothing_and_the_books_balance(tmp_path, target, part):
-    write_seeds(target, tmp_path / "seeds")
-    argv = [build(target, libfuzzer=False), tmp_path / "seeds", str(round(part * VARIATIONS[target]))]
-    done = finished(argv, errors="replace", timeout=120)
+def test_hostile_input_crashes_nothing_and_the_books_balance(target, part):
+    originals, chance = seeds(target), random.Random(target)
+    varied = [vary_bytes(chance, originals)[:MAX_BYTES] for _ in range(round(part * VARIATIONS[target]))]
+    inputs = b"".join(len(each).to_bytes(2, "big") + each for each in (*originals, *varied))
+    done = subprocess.run([build(target, libfuzzer=False)], input=inputs, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from flightpath.errors import MeasurementFailed
-from probes.counters import cpu, links, mptcp, tcp
+from probes.counters import links, mptcp, tcp
 from probes.counters.sampling import CounterLog, Sampler
 from probes.transfers.quic import socket_drops
 
@@ -72,7 +72,7 @@ def test_rates_come_from_cumulative_counters():
 
 def test_idle_time_is_a_share_of_the_whole():
     rows = [{"cpu_idle": idle, "cpu_total": total} for idle, total in ((0.0, 0.0), (0.5, 2.0), (2.5, 4.0))]
-    assert cpu.share(CounterLog([0.0, 1.0, 2.0], rows), "cpu_idle", start_s=0).values == (25.0, 100.0)
+    assert CounterLog([0.0, 1.0, 2.0], rows).processor_share("cpu_idle", start_s=0).values == (25.0, 100.0)
 
 
 def test_the_sampler_reads_before_during_and_after():

@@ -12,6 +12,7 @@ from flightpath.errors import UsageError
 from python_api.frames import cells_frame, series_frame
 from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Metric, Series, Verdict
 from results.store.store import RunStatus, Store
+from tests.support.made_up_runs import measured
 from tests.support.stored_runs import HOSTILE, begin, cell_results, hostile_run
 
 
@@ -90,8 +91,7 @@ def test_claims_are_a_row_each(run):
 
 
 def test_a_metric_with_the_name_of_a_parameter_has_another_column():
-    one = CellResult(Cell({"rtt": 5}), Measurement({"rtt": Metric(6.5, "ms")}), Certificate(Verdict.FAITHFUL))
-    frame = cells_frame([one])
+    frame = cells_frame([measured({"rtt": 5}, rtt=6.5)])
     assert (frame.rtt[1], frame["metric.rtt"][1], frame.attrs["units"]) == (5, 6.5, {"metric.rtt": "ms"})
 
 

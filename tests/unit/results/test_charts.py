@@ -1,7 +1,6 @@
 """The charts of any scenario: what may not be believed is never drawn like the rest."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,17 +16,8 @@ from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.side_by_side import side_by_side
 from results.figures.style import Look
 from results.pages.html_report import embedded_figure
-from results.records import (
-    Cell,
-    CellResult,
-    Certificate,
-    Measurement,
-    Metric,
-    RunRecord,
-    RunStatus,
-    Series,
-    Verdict,
-)
+from results.records import Cell, CellResult, Certificate, Measurement, RunRecord, RunStatus, Series, Verdict
+from tests.support.made_up_runs import judged, measured
 from tests.support.reading_pages import words_of
 
 FAITHFUL = Certificate(Verdict.FAITHFUL)
@@ -35,17 +25,17 @@ WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
 
 
 def cells(verdict: Verdict = Verdict.FAITHFUL) -> list[CellResult]:
-    return [
-        CellResult(
-            Cell({"paths": paths, "kind": kind, "policy": policy}, repetition),
-            Measurement({"goodput": Metric(paths * (100 if kind == "mptcp" else 50) * 1e6 + repetition, "bit/s")}),
-            Certificate(verdict if (paths, repetition) == (2, 1) else Verdict.FAITHFUL, ("because",)),
-        )
+    """Of two paths the first repetition has this verdict."""
+    made = [
+        measured({"paths": paths, "kind": kind, "policy": policy}, repetition, goodput=paths * rate + repetition)
         for paths in (1, 2, 4)
-        for kind in ("tcp", "mptcp")
+        for kind, rate in (("tcp", 50e6), ("mptcp", 100e6))
         for policy in ("single", "disjoint")
         for repetition in (1, 2)
     ]
+    points = [(each.cell.parameters["paths"], each.cell.repetition) for each in made]
+    verdicts = [verdict if point == (2, 1) else Verdict.FAITHFUL for point in points]
+    return [judged(cell, of_cell, "because") for cell, of_cell in zip(made, verdicts, strict=True)]
 
 
 def words(folder: Path, figure) -> str:
@@ -66,11 +56,9 @@ def test_curves_have_a_line_per_value_and_a_plot_per_panel(tmp_path):
 
 
 def test_values_that_are_words_stand_right_of_the_numbers_and_off_their_line():
-    measured = [
-        CellResult(Cell({"buffer": buffer, "size": 5}), Measurement({"goodput": Metric(value, "bit/s")}), FAITHFUL)
-        for buffer, value in (("default", 9.0), (512, 1.0), (4096, 7.0))
-    ]
-    (axes,) = curves(measured, "goodput", x="buffer", by="size", **WORDS).axes
+    rates = {"default": 9.0, 512: 1.0, 4096: 7.0}
+    made = [measured({"buffer": buffer, "size": 5}, goodput=rate) for buffer, rate in rates.items()]
+    (axes,) = curves(made, "goodput", x="buffer", by="size", **WORDS).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["512", "4096", "default"]
     line, word = (container[0] for container in axes.containers)
     assert list(line.get_ydata()) == [1.0, 7.0]
@@ -121,7 +109,7 @@ def test_a_figure_carries_its_data_into_the_page_on_which_it_is_explored(tmp_pat
 
 
 def test_curves_over_time_lead_to_their_cells():
-    measured = [
+    made = [
         CellResult(
             Cell({"load": 5}, repetition),
             Measurement(series={"rate": Series("bit/s", (0.0, 1.0), (1e6, repetition * 1e6))}),
@@ -129,8 +117,8 @@ def test_curves_over_time_lead_to_their_cells():
         )
         for repetition, certificate in ((1, FAITHFUL), (2, FAITHFUL), (3, Certificate(Verdict.UNUSABLE)))
     ]
-    panel = TimePanel("5", [curve(measured, "rate", Look("rate", style.BLUE), 1e-6)], level=2.0, mark_s=0.5)
-    figure = lines_over_time([panel], measured, title="t", y_label="Mbit/s", level_label="limit", mark_label="end")
+    panel = TimePanel("5", [curve(made, "rate", Look("rate", style.BLUE), 1e-6)], level=2.0, mark_s=0.5)
+    figure = lines_over_time([panel], made, title="t", y_label="Mbit/s", level_label="limit", mark_label="end")
     (described,) = figure.chart.panels
     *lines, level = described.traces
     assert [(line.kind, *line.cells) for line in lines] == [
@@ -153,12 +141,8 @@ def test_runs_side_by_side_have_a_mark_each_and_name_their_clocks(tmp_path):
         plan = {"settings": {"clock": clock}}
         return RunRecord(run_id, "subflow_steering", plan, (), {}, now, now, RunStatus.DONE)
 
-    unusable = Certificate(Verdict.UNUSABLE, ("because",))
-    slower = [
-        replace(cell, certificate=unusable if cell.cell.parameters["paths"] == 2 else cell.certificate)
-        for cell in cells()
-        if cell.cell.parameters["paths"] != 4
-    ]
+    few = [cell for cell in cells() if cell.cell.parameters["paths"] != 4]
+    slower = [judged(c, Verdict.UNUSABLE, "because") if c.cell.parameters["paths"] == 2 else c for c in few]
     runs = [(run("one", Clock.REAL), cells()), (run("two", Clock.VIRTUAL), slower)]
     figure = side_by_side(runs, ["goodput"])
     (axes,) = figure.axes

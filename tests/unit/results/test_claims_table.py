@@ -35,8 +35,3 @@ def test_what_is_said_once_anyway_stays_where_it_is():
     assert table((NOT_DECIDED, "one"), (NO, "far")) == (["one", "far"], [])
     assert table((NOT_TESTED, "one")) == (["one"], [])
     assert table() == ([], [])
-
-
-def test_claims_are_counted_by_verdict():
-    shown = claims_table([Claim("c", "p", "m", verdict) for verdict in (NO, YES, NOT_DECIDED, NO)])
-    assert shown.counts == "1 reproduced, 2 not reproduced, 1 not decided"

@@ -21,11 +21,12 @@ from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.project import PROJECT
 from results.commands.scenarios import question_of
-from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
+from results.records import ClaimVerdict
 from results.store.store import Store
 from scenarios.command import runner
 from scenarios.command.new import main as new
 from scenarios.command.options import request_from
+from tests.support.made_up_runs import measured
 from tests.support.plans import plan_of
 from topologies.hosts.routing import addressing
 from topologies.testbed.capacity import max_flow
@@ -91,19 +92,19 @@ def test_what_makes_no_sense_is_refused_with_its_line(tmp_path, old, new, line, 
     assert abs(int(re.search(r"a-test.toml:(\d+): ", str(refused.value))[1]) - expected) <= 1
 
 
-@pytest.mark.parametrize("printed", ["NaN", "-Infinity", "1e999", str(10**400), "[" * 9999, "true"])
-def test_what_a_program_prints_is_stored_only_if_it_is_a_number(tmp_path, printed):
-    (out := tmp_path / "out").write_text(f'{{"a": {printed}}}')
+IPERF3_FAILED = '{"end": {}, "error": "unable to connect"}'  # with exit code 0
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [IPERF3_FAILED, *(f'{{"a": {text}}}' for text in ("NaN", "-Infinity", "1e999", str(10**400), "[" * 9999, "true"))],
+)
+def test_what_a_program_prints_is_stored_only_if_it_is_a_number_and_its_error_is_the_reason(tmp_path, printed):
+    (out := tmp_path / "out").write_text(printed)
     measuring = Measuring([Measure(name="m", run="p", json="a")], None)
-    with pytest.raises(MeasurementFailed, match="measure m"):
+    reason = ": p reports an error: unable to connect" if printed == IPERF3_FAILED else ""
+    with pytest.raises(MeasurementFailed, match=f"measure m{reason}"):
         measuring.metrics({"p": SimpleNamespace(stdout=out, stderr=out)}, tmp_path, {"m": "s"})
-
-
-def test_an_error_that_a_program_reports_is_the_reason(tmp_path):
-    (out := tmp_path / "out").write_text('{"end": {}, "error": "unable to connect"}')  # as iperf3, with exit code 0
-    measuring = Measuring([Measure(name="m", run="transfer", json="end.sum_received.seconds")], None)
-    with pytest.raises(MeasurementFailed, match="measure m: transfer reports an error: unable to connect"):
-        measuring.metrics({"transfer": SimpleNamespace(stdout=out, stderr=out)}, tmp_path, {"m": "s"})
 
 
 def test_programs_that_wait_for_each_other_and_names_of_ours_are_refused(tmp_path):
@@ -146,11 +147,7 @@ def test_a_run_goes_on_only_with_the_file_that_it_began_with(tmp_path):
 def test_claims_are_judged_by_the_cells_that_they_name(tmp_path, goodput, rtt, verdicts):
     scenario = scenario_of(tmp_path, TEMPLATE.replace("18Mbit", "90% of 20Mbit"))
     cells = [
-        CellResult(
-            Cell({"queue": queue}, number),
-            Measurement({"goodput": Metric(rate, "bit/s"), "rtt": Metric(delay + number / 1e3, "ms")}),
-            Certificate(Verdict.FAITHFUL),
-        )
+        measured({"queue": queue}, number, goodput=rate, rtt=delay + number / 1e3)
         for queue, delay in zip(("0.2bdp", "2bdp"), rtt, strict=True)
         for number, rate in enumerate(goodput, start=1)
     ]

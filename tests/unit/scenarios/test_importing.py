@@ -1,6 +1,5 @@
 """Networks of other tools as experiment files: what is read, what is named as left out, and what is refused."""
 
-import json
 import tomllib
 
 import pytest
@@ -10,101 +9,28 @@ from experiments.files.reading import experiment
 from flightpath.project import PROJECT
 from scenarios.command import importing
 
-CONTAINERLAB = """
-topology:
-  groups: {lans: {kind: bridge}}
-  nodes:
-    client-1: {kind: linux, exec: [ip link]}
-    a-server-with-a-long-name: {kind: linux}
-    r1: {}
-    r2: {kind: nokia_srlinux}
-    lan: {group: lans}
-    outside: {kind: host}
-  links:
-    - endpoints: ["client-1:eth1", "lan:p1"]
-    - endpoints: ["lan:p2", "r1:eth1"]
-    - {type: veth, mtu: 9000, endpoints: [{node: r1, interface: eth2}, {node: r2, interface: e1-1}]}
-    - endpoints: ["r2:e1-2", "a-server-with-a-long-name:eth1"]
-    - endpoints: ["r1:eth8", "outside:eth1"]
-"""
-NETLAB = """
-defaults.device: frr
-module: [ospf]
-nodes: {r1: , r2: , h1: {device: linux}, h2: {role: host}, unlinked: }
-links:
-- r1-r2
-- {r1: , r2: , tc.delay: 10, tc: {rate: 5000, loss: 1.5}, bandwidth: 1000}
-- [r1, h1]
-- [r2, h2, r1]
-- [h1]
-"""
-MINIEDIT = json.dumps(
-    {
-        "controllers": [{"opts": {"hostname": "c0"}}],
-        "hosts": [{"number": "1", "opts": {"ip": "10.0.0.7"}}, {"number": "2", "opts": {"hostname": "Web"}}],
-        "switches": [
-            {"number": "1", "opts": {"hostname": "s1", "controllers": ["c0"]}},
-            {"number": "3", "opts": {"hostname": "r3", "switchType": "legacyRouter"}},
-        ],
-        "links": [
-            {"src": "h1", "dest": "s1", "opts": {"bw": 10, "delay": "5ms", "max_queue_size": 100}},
-            {"src": "s1", "dest": "r3", "opts": {}},
-            {"src": "r3", "dest": "Web", "opts": {"loss": 1}},
-        ],
-    }
-)
-MININET = """
-from mininet.topo import Topo
-class Star(Topo):
-    def build(self, n=2):
-        switch = self.addSwitch("s1")
-        for i in range(n):
-            self.addLink(self.addHost(f"h{i + 1}"), switch, bw=10 * (i + 1), delay="2ms")
-topos = {"star": Star}
-"""
-GML = """
-graph [
-  node [ id 0 label "Budapest" Longitude 19.04 Latitude 47.5 ]
-  node [ id 1 label "Wien" Longitude 16.37 Latitude 48.2 ]
-  node [ id 2 label "Wien" ]
-  edge [ source 0 target 1 LinkSpeedRaw 10000000000.0 ]
-  edge [ source 1 target 0 delay 3 ]
-  edge [ source 1 target 2 ]
-]
-"""
-GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="b" for="edge" attr.name="bandwidth" attr.type="double"/>
-<graph edgedefault="undirected"><node id="a"/><node id="b"/>
-<edge source="a" target="b"><data key="b">5</data></edge></graph>
-</graphml>"""
-
 READ = {
     "lab.clab.yml": (
-        CONTAINERLAB,
         {"hosts": ["client_1", "a_server_"], "routers": ["r1", "r2"], "switches": ["lan"]},
         ["client_1-lan", "lan-r1", "r1-r2", "r2-a_server_"],
         ["outside", "mtu of the link r1 to r2", "r1 to outside", "exec of client-1", "r2: the kind nokia_srlinux"],
     ),
     "topology.yaml": (
-        NETLAB,
         {"hosts": ["h1", "h2"], "routers": ["r1", "r2"], "switches": ["lan1"]},
         ["r1-r2", "r1-r2 bandwidth=5Mbit delay=10ms loss=1.5%", "r1-h1", "r2-lan1", "h2-lan1", "r1-lan1"],
         ["left out: module", "r1-r2: bandwidth", "the stub link of h1", "nothing is linked to them: unlinked"],
     ),
     "net.mn": (
-        MINIEDIT,
         {"hosts": ["h1", "web"], "routers": ["r3"], "switches": ["s1"]},
         ["h1-s1 bandwidth=10Mbit delay=5ms queue=100p", "s1-r3", "r3-web loss=1%"],
         ["ip of h1", "the controllers"],
     ),
     "star.py --topo star,3": (
-        MININET,
         {"hosts": ["h1", "h2", "h3"], "switches": ["s1"]},
         [f"h{n}-s1 bandwidth={n}0Mbit delay=2ms" for n in (1, 2, 3)],
         [],
     ),
     "zoo.gml": (
-        GML,
         {"hosts": ["h_budapes", "h_wien_1", "h_wien_2"], "routers": ["budapest", "wien_1", "wien_2"]},
         [
             *("budapest-wien_1 bandwidth=10Gbit delay=1.069ms", "budapest-wien_1 delay=3ms", "wien_1-wien_2"),
@@ -113,7 +39,6 @@ READ = {
         ["each node has a host of ours"],
     ),
     "two.graphml": (
-        GRAPHML,
         {"hosts": ["h_a", "h_b"], "routers": ["a", "b"]},
         ["a-b bandwidth=5Mbit", "h_a-a", "h_b-b"],
         [],
@@ -122,12 +47,10 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_network_becomes_an_experiment_file_that_names_what_is_left_out(name, tmp_path, capsys, monkeypatch):
-    content, nodes, links, notes = READ[name]
-    monkeypatch.chdir(tmp_path)
-    words = name.split()
-    (tmp_path / words[0]).write_text(content)
-    assert importing.main(words) == 0
+def test_a_network_becomes_an_experiment_file_that_names_what_is_left_out(name, capsys, monkeypatch):
+    nodes, links, notes = READ[name]
+    monkeypatch.chdir(PROJECT / "tests/data/importing")
+    assert importing.main(name.split()) == 0
     text = capsys.readouterr().out
     read = experiment(tomllib.loads(text), {})
     kinds = {kind: list(getattr(read.network, kind)) for kind in ("hosts", "routers", "switches")}

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from flightpath.errors import UsageError
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
+from results.records import CellResult, Measurement, Series
 from results.store.store import Store
 from scenarios.league import __main__ as command
 from scenarios.league import page, record
@@ -13,19 +13,16 @@ from scenarios.league.causes import RULE
 from scenarios.league.paths import PATHS
 from scenarios.league.workloads import WORKLOADS
 from scenarios.transport_league import TRANSPORTS, TransportLeague
+from tests.support.made_up_runs import measured
 from tests.support.plans import plan_of
 
 COMMIT = "0123456789ab"
 
 
-def cells(workload: str, metric: str, values: dict[str, tuple[float, ...]], unit: str = "bit/s") -> list[CellResult]:
+def cells(workload: str, metric: str, values: dict[str, tuple[float, ...]]) -> list[CellResult]:
     """Repetitions of some transports over equal paths."""
     return [
-        CellResult(
-            Cell({"transport": transport, "paths": "equal", "workload": workload}, repetition),
-            Measurement({metric: Metric(value, unit)}),
-            Certificate(Verdict.FAITHFUL, found={"clock": "virtual"}),
-        )
+        measured({"transport": transport, "paths": "equal", "workload": workload}, repetition, **{metric: value})
         for transport, repeated in values.items()
         for repetition, value in enumerate(repeated, start=1)
     ]
@@ -54,7 +51,7 @@ def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
     waits = {"tcp": (40.0, 40.1, 40.2), "mptcp": (30.0, 30.1, 30.2)}
     runs = [
         stored(store, cells("bulk", "goodput", fast)),
-        stored(store, cells("requests", "latency_service_mean", waits, "ms")),
+        stored(store, cells("requests", "latency_service_mean", waits)),
     ]
     found = record.record_of(store, runs)
     text = page.page_of(found)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+import sys
 import time
 from functools import partial
 
@@ -15,6 +17,7 @@ from results.records import PROGRESS_DOCUMENT, RunStatus
 from results.store.location import StoreLocation
 from results.store.store import Store
 from tests.support.stored_runs import begin
+from tests.support.terminal import Terminal
 from topologies.calibration import processor
 
 
@@ -85,3 +88,16 @@ def test_what_cannot_be_understood_is_as_if_nothing_had_been_told(store, text):
     run_id = begin(store)
     store.keep_document(run_id, PROGRESS_DOCUMENT, text)
     assert latest_progress(store, run_id, RunStatus.RUNNING) is None
+
+
+def test_the_line_of_a_terminal_of_80_columns_shows_share_and_time_left_beside_a_long_label(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    program = """if True:
+        from execution.progress_line import ProgressLine
+        with ProgressLine("congestion_quadpath", {"a" * 99: 10.0}) as line:
+            line.begin("a" * 99)
+            line.update("a" * 99, 0.4, "iperf3")
+    """
+    with Terminal([sys.executable, "-c", program]) as terminal:
+        shown = terminal.read_to_end()
+    assert re.search(r" 40%.* 0:0\d left.* a+…", shown), shown

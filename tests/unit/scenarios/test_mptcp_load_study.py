@@ -2,14 +2,12 @@
 
 import pytest
 
-from experiments.parameters import Factor, PlanRequest
 from flightpath.errors import UsageError
 from results.records import CellResult, Verdict
-from scenarios.command.options import parser_of
 from scenarios.mptcp_load import MptcpLoad
 from scenarios.web_load.arrivals import arrivals, parse_loads
 from scenarios.web_load.figures import mptcp_load_figures
-from scenarios.web_load.set_up import FACTORS, SetUp
+from scenarios.web_load.set_up import SetUp
 from scenarios.web_load.study import effects
 from scenarios.web_load.words import answer
 from tests.support.made_up_runs import cell, judged, varied
@@ -99,15 +97,3 @@ def test_a_scaled_plan_has_the_same_times():
     assert MptcpLoad().estimate_s(scaled.cells()[0], scaled) == MptcpLoad().estimate_s(full.cells()[0], full)
     (link, _) = SetUp(scaled.cells()[0], scaled).planes()
     assert (link.bandwidth_bps, link.queue) == (20_000_000, "400p")
-
-
-def test_every_factor_is_described_in_help_and_has_a_value_by_default():
-    text = parser_of(MptcpLoad()).format_help()
-    assert all(factor.option in text for factor in FACTORS)
-    assert {factor.name for factor in FACTORS} <= set(plan_of(MptcpLoad()).settings)
-
-
-def test_a_factor_may_have_commas_in_its_values():
-    one = Factor("--queue", "", "1", has_commas=True)
-    assert one.chosen(PlanRequest(options={"queue": ["1,2", "3"]})) == ("1,2", "3")
-    assert Factor("--queue", "", "1").chosen(PlanRequest(options={"queue": ["1,2", "3,2"]})) == ("1", "2", "3")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
-from services.quic import build
+from services.quic.__main__ import build
 from services.quic.aioquic import Aioquic
 from services.quic.implementation import Report, Request, ServerSettings
 from services.quic.implementations import IMPLEMENTATIONS
@@ -64,8 +64,8 @@ def test_each_is_built_once_at_its_version_and_where_all_checkouts_find_it(cargo
         with pytest.raises(MissingCapability, match="is not built") as missing:
             implementation.server_command(SETTINGS)
         assert missing.value.hint == "make quic"
-    build.build()
-    build.build()
+    build()
+    build()
     (line,) = calls.read_text().splitlines()
     assert "--locked" in line
     folder = tmp_path / ".cache" / "flightpath" / "quic"
@@ -76,7 +76,7 @@ def test_each_is_built_once_at_its_version_and_where_all_checkouts_find_it(cargo
 def test_a_build_that_fails_leaves_nothing_that_counts_as_one(cargo):
     cargo(end="echo 'error: no such crate' >&2; exit 101")
     with pytest.raises(FlightpathError, match="no such crate"):
-        build.build()
+        build()
     assert [name for name, each in IMPLEMENTATIONS.items() if each.home.exists()] == ["aioquic"]
 
 
@@ -87,7 +87,7 @@ def test_a_rust_that_is_missing_or_too_old_is_named_with_what_installs_it(cargo,
     else:
         monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingCapability, match="is missing" if version is None else "is too old") as refused:
-        build.build()
+        build()
     assert "rustup" in refused.value.hint and refused.value.exit_code == 3
     IMPLEMENTATIONS["aioquic"].require()  # is there all the same
 
@@ -106,7 +106,7 @@ def test_a_congestion_control_is_the_one_asked_for_or_an_error(name):
 
 def test_a_client_is_told_each_path_and_its_report_is_that_of_the_sender(cargo):
     cargo()
-    build.build()
+    build()
     noq = IMPLEMENTATIONS["noq"]
     assert noq.client_command(REQUEST)[1:] == [
         *("download", "20000000", "/cell/certificate.pem", "cubic", "10.0.1.2:4433", "[fd00:2::2]:4433")

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from flightpath.errors import MissingCapability
+from flightpath.project import PROJECT
 from topologies import __main__ as command
 from topologies.doctor import check as checking
 from topologies.doctor import kernel_modules, report
@@ -214,29 +215,6 @@ def table(examination: Examination, width: int) -> list[str]:
     return console.export_text().splitlines()
 
 
-TABLE = """\
-Debian GNU/Linux 12 (bookworm), Linux 6.1.0-31-amd64 on x86_64, 4 processors, 8 GiB, as root
-
-area
-   good    ok       1.0
- * bad     missing  [Errno 1] [bold]no[/bold]
-                    Told.
-                    to fix: mend me
-
-links
-   bic     missing  1.0
-   htcp             It costs.
-                    to fix: mend it
-   timers  limited  1.0
-                    It costs.
-                    to fix: mend it
-
-* `make mptcp_load` needs it
-For these checks the kernel has loaded its modules tun, sch_netem.
-This machine cannot run the main experiment: it lacks bad; the fixes are above.
-"""
-
-
 def test_the_table_tells_what_is_missing_once_for_neighbours_that_lack_the_same():
     bad = {"found": "[Errno 1] [bold]no[/bold]", "costs": "Told.", "remedy": "mend me"}
     examination = an_examination(
@@ -247,7 +225,8 @@ def test_the_table_tells_what_is_missing_once_for_neighbours_that_lack_the_same(
         loaded=("tun", "sch_netem"),
     )
 
-    assert [line.rstrip() for line in table(examination, 100)] == TABLE.splitlines()
+    golden = (PROJECT / "tests/data/golden/doctor.txt").read_text()
+    assert [line.rstrip() for line in table(examination, 100)] == golden.splitlines()
 
 
 # The command

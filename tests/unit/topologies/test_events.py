@@ -248,6 +248,15 @@ def test_an_event_that_the_next_one_overtakes_before_anybody_looks_is_not_one_th
     assert set(observer.seen_s) == set(planned[1:])
 
 
+def test_a_link_that_records_its_changes_has_the_time_of_each_although_the_next_is_due_when_somebody_looks():
+    link, told, start_ns = FakeLink(), queue.Queue(), time.monotonic_ns() - 10_000_000_000
+    link.records_changes, link.change_made_ns = True, lambda due_ns: due_ns + 7_000_000
+    planned = [LinkEvent.parse(text) for text in ("0 h1-s1 loss=1%", "5ms h1-s1 loss=2%", "1s h1-s1 loss=3%")]
+    observer = observing.EventObserver(lambda event, seen_s: told.put((event, seen_s)))
+    observer.follow(schedule(planned, [link], start_ns), start_ns)
+    assert [told.get(timeout=10) for _ in planned] == [(event, pytest.approx(event.at_s + 0.007)) for event in planned]
+
+
 def test_changes_are_made_in_the_order_of_their_times_those_of_one_moment_at_once_and_none_early():
     timer, calls, done = Timer(), [], threading.Event()
     begin_ns = time.monotonic_ns() + 100_000_000

@@ -28,7 +28,8 @@ from tests.support.ssh_far_end import ADDRESS, PROJECT, Done, far_end
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make network namespaces")
 
 FOLDER = Path("/run/ways")
-JUMP, FAR = "10.1.0.2", "10.2.0.2"
+JUMP, INNER, FAR = "10.1.0.2", "10.2.0.1", "10.2.0.2"
+"""Addresses; the inner one is the jump host's too, and only it has a route there."""
 
 
 class Namespace:
@@ -76,7 +77,9 @@ class Ways:
             return "\n".join([head, *lines, rest])
 
         second = f"    IdentityFile {self.second}"
-        self.configuration.write_text(block("jump", self.jump, jump) + block("dtn", self.far, far, way, second))
+        key = f"    HostKeyAlias {self.jump.known_hosts.read_text().split()[0]}"
+        inner = block("inner", self.jump, f"    HostName {INNER}", key)
+        self.configuration.write_text(block("jump", self.jump, jump) + inner + block("dtn", self.far, far, way, second))
 
     def run(self, *words, target=("dtn",), environment=None):
         where = [*words, "-F", str(self.configuration), "--results", str(FOLDER / "memory")] if target else words
@@ -103,20 +106,21 @@ def ways_in() -> Iterator[Ways]:
 
 
 def _is_measured_remembered_and_checked(ways: Ways) -> None:
-    for way in ("ProxyJump jump", f"ProxyCommand ssh -F {ways.configuration} -W %h:%p jump"):
+    command = f"ProxyCommand ssh -F {ways.configuration} -W %h:%p jump"
+    for way, directions in (("ProxyJump jump", 2), (command, 2), ("ProxyJump jump,inner", 1)):
         ways.write(way=way)
-        for direction in ((), ("--upload",)):
+        for direction in ((), ("--upload",))[:directions]:
             done = ways.run("--size", "5MB", "--streams", "2", "--batch", "--json", *direction)
             (iteration,) = done.found["iterations"]
             assert iteration["bytes"] == 5_000_000
             assert {each["connection"]["host_key"] for each in iteration["streams"]} != {""}
             assert all(value > 0 for value in iteration["phases"].values()), iteration["phases"]
             (by,) = [note for note in done.found["notes"] if note.startswith("reached by OpenSSH's client")]
-            assert way.split()[0] in by and "2 MiB per round trip" in by
+            assert way.partition(" ssh")[0] in by and "2 MiB per round trip" in by
             assert done.found["spec"]["client"] == "openssh"
     assert "ssh(1) has it" in ways.run("--size", "1MB", "--batch").printed
     done = ways.run("history", "dtn", "--json", "--results", str(FOLDER / "memory"), target=())
-    assert len(json.loads(done.printed)["measurements"]) == 5
+    assert len(json.loads(done.printed)["measurements"]) == 6
     assert ways.left() == []
 
 

@@ -21,16 +21,20 @@ ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 # --- history ---
 
 
-def test_history_shows_what_each_measurement_was(tmp_path, ask):
-    store_result(measurement([9e8, 8e8], at=day(0)), tmp_path)
+def test_history_shows_what_each_measurement_was_to_people_and_to_programs(tmp_path, ask):
+    run = store_result(measurement([9e8, 8e8, 7e8], at=day(0)), tmp_path)
     store_result(measurement([5e8], at=day(1), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
     store_result(measurement([2e9], at=day(2), spec=TransferSpec(streams=4), way=route("10.9.9.9")), tmp_path)
     code, stdout, _ = ask("history", f"me@{HOST}")
     first, second, third = (line for line in stdout.splitlines() if "-preflight-" in line)
     assert code == 0
-    assert "850 Mbit/s" in first and "800 Mbit/s to 900 Mbit/s" in first and "ok" in first and "3 hops" in first
+    assert "800 Mbit/s" in first and "700 Mbit/s to 900 Mbit/s" in first and "ok" in first and "3 hops" in first
     assert "client-limited" in second and "same" in second
     assert "4 streams" in third and "2 Gbit/s" in third and "changed" in third
+    found, *_, last = json.loads(ask("history", HOST, "--json")[1])["measurements"]
+    assert (found["run"], found["verdict"], found["route_changed"], last["route_changed"]) == (run, "ok", False, True)
+    assert found["goodput"] == {"value": 8e8, "unit": "bit/s", "low": 7e8, "high": 9e8}
+    assert (found["configuration"]["streams"], last["configuration"]["streams"]) == (1, 4)
 
 
 def test_history_shows_the_newest_and_counts_the_rest(steady, ask):
@@ -51,15 +55,6 @@ def test_a_foreign_record_with_other_types_is_shown(tmp_path, ask, configuration
     code, stdout, _ = ask("history", HOST)
     assert code == 0 and run in stdout
     assert ask("check", HOST)[0] in (2, 4)
-
-
-def test_history_for_programs(tmp_path, ask):
-    run = store_result(measurement([9e8, 8e8, 7e8]), tmp_path)
-    code, stdout, _ = ask("history", HOST, "--json")
-    (found,) = json.loads(stdout)["measurements"]
-    assert (code, found["run"], found["verdict"], found["route_changed"]) == (0, run, "ok", False)
-    assert found["goodput"] == {"value": 8e8, "unit": "bit/s", "low": 7e8, "high": 9e8}
-    assert found["configuration"]["streams"] == 1
 
 
 def test_names_do_nothing_to_a_terminal(tmp_path, ask):
@@ -96,6 +91,10 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
         (["check", HOST, "--to", "/nowhere/x"], "--measure"),
         (["check", HOST, "--measure", "--connect-limit", "1h30"], "--connect-limit: cannot read '1h30'"),
         (["check", HOST, "--measure", "--stall", "0"], "--stall: 0 is not between"),
+        (["--from", "a"], "no path"),
+        (["--from", "a,,b"], "is no list of hosts"),
+        (["--from", "a,-oProxyCommand=x"], "is no list of hosts"),
+        (["--from=a", "--to=b", "--time", "soon"], "--time"),
     ],
 )
 def test_what_cannot_be_answered_is_a_usage_error(steady, ask, words, complaint):

@@ -6,11 +6,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from flightpath.errors import MeasurementFailed
-from probes.preflight.__main__ import main
 from probes.preflight.commands.matrix import _exit_code
 from probes.preflight.commands.matrix_output import Measured, draw, print_matrix, summary
 from probes.preflight.history.past import PastMeasurement, load
@@ -58,20 +56,6 @@ def test_a_worse_or_failed_path_decides_the_exit_code():
     assert _exit_code([good]) == 4, "nothing was measured, so nothing can be trusted"
     assert _exit_code([good, worse]) == _exit_code([good, failed]) == MeasurementFailed.exit_code
     assert summary([good, worse, failed]) == "3 paths: 1 worse than usual, 1 failed"
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--from", "a"], "no path"),
-        (["--from", "a,,b"], "is no list of hosts"),
-        (["--from", "a,-oProxyCommand=x"], "is no list of hosts"),
-        (["--from=a", "--to=b", "--time", "soon"], "--time"),
-    ],
-)
-def test_bad_input_is_refused(words, says, capsys):
-    assert main(words) == 2
-    assert says in capsys.readouterr().err
 
 
 def narrow() -> Console:

@@ -27,6 +27,7 @@ SHOWN = f"{HEARD}{CIPHERS}debug1: Server host key: ssh-ed25519 SHA256:h+NQQ5q\n"
 KEYS = f"{SHOWN}debug1: SSH2_MSG_NEWKEYS received\ndebug1: Authentications that can continue: publickey\n"
 OFFERED = f"{KEYS}debug1: Offering public key: /no/such key ED25519 SHA256:L4Mhk explicit\n"
 DENIED = "me@192.0.2.7: Permission denied (publickey).\n"
+NO_TOKEN = "provider /no/such.so is not a PKCS11 library"
 PARTIAL = 'Authenticated using "publickey" with partial success.\n'
 
 
@@ -60,6 +61,12 @@ def log(text: str) -> OpenSshLog:
         (f"{OFFERED}{DENIED}", LoginRefused, "tried /no/such key; it accepts publickey"),
         (f"{KEYS}{DENIED}", LoginRefused, "tried nothing (no key was found); it accepts publickey"),
         (f"{OFFERED}{PARTIAL}{DENIED}", LoginRefused, "wants a second factor (publickey), and nobody can be asked"),
+        (
+            f"pin required\n{KEYS}{DENIED}",
+            LoginRefused,
+            "the token (PKCS11Provider) wants its PIN, and nobody can be asked",
+        ),
+        (f"{NO_TOKEN}\n{KEYS}{DENIED}", LoginRefused, f"tried nothing ({NO_TOKEN}); it accepts publickey"),
         (f"{KEYS}Connection closed by 192.0.2.7\n", MeasurementFailed, "the log-in failed: Connection closed"),
     ],
 )

@@ -26,6 +26,7 @@ from probes.preflight.ssh.login import Credential
 from probes.preflight.ssh.sftp import reason
 from probes.preflight.target import Target, parse_configuration, resolve
 from probes.preflight.transfer.curve import CurveRecorder, TransferCurve, aggregate, intervals
+from probes.preflight.transfer.read_ahead import ReadAhead
 from probes.preflight.transfer.sftp_stream import ReplyParser
 from tests.support.preflight_made_up import stream
 
@@ -296,6 +297,32 @@ def test_a_curve_of_an_hour_takes_bounded_memory_and_stays_true():
 def _even(begin_ms, end_ms, bytes_per_ms):
     times = tuple(ms * MS for ms in range(begin_ms, end_ms + 1))
     return TransferCurve(times, tuple(bytes_per_ms * (index + 1) for index in range(len(times))))
+
+
+@pytest.mark.parametrize(
+    ("megabits", "round_trip_ms", "mptcp", "streams", "ahead_kb"),
+    [
+        ([], 10, False, 1, None),  # nothing has been seen of the path
+        ([100, 200, 400, 800], 10, False, 1, 5 * 1000),  # slow start
+        ([100, 200, 400, 800], 20, False, 1, 5 * 1000),  # of which half waits in a queue already
+        ([800, 960, 970, 980], 10, False, 1, 2 * 1225),  # no longer
+        ([980] * 4, 10, False, 4, 1049),
+        ([980] * 4, 20, False, 1, 2 * 2450),  # half of it in a queue
+        ([980] * 4 + [100] * 9, 10, False, 1, 2 * 1225),
+        ([980] * 4 + [100] * 10, 10, False, 1, 1049),
+        ([980] * 4 + [0] * 10 + [100], 10, False, 1, 4194),  # a disk that hung
+        ([980] * 4 + [100] * 10, 10, True, 1, 4194 + 5 * 1225),
+    ],
+)
+def test_the_read_ahead_follows_the_path_and_shrinks(megabits, round_trip_ms, mptcp, streams, ahead_kb):
+    read_ahead, total, ahead = ReadAhead(streams, mptcp=mptcp), 0, None
+    times = round_trip_ms / 1e3, 0.01
+    assert read_ahead.next(0.0, 0, *times) is None
+    for number, rate in enumerate(megabits, 1):
+        total += round(rate * 1e6 / 8 * 0.05)
+        assert read_ahead.next(0.05 * (number - 1) + 0.9 * times[0], total, *times) is None  # less than a round trip
+        ahead = read_ahead.next(0.05 * number, total, *times)
+    assert ahead == (ahead_kb and pytest.approx(1000 * ahead_kb, rel=0.001))
 
 
 def test_goodput_is_that_of_the_time_in_which_all_streams_were_at_it():

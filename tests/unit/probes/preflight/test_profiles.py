@@ -38,28 +38,6 @@ def test_a_profile_is_added_listed_shown_and_removed(tmp_path, ask):
     assert code == 2 and "there is no profile 'nersc'" in stderr and "mesh" in stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["add"], "of which name?"),
-        (["add", "x y", "--host", "h"], "is no name of a profile"),
-        (["add", "../x", "--host", "h"], "is no name of a profile"),
-        (["add", "taken", "--host", "h"], "profile 'taken' exists"),
-        (["add", "x"], "of which path?"),
-        (["add", "x", "--host", "h", "--to", "b"], "of which path?"),
-        (["add", "x", "--host", "h", "--streams", "65"], "--streams"),
-        (["add", "x", "--like", "20"], "20"),
-        (["show", "takn"], "did you mean 'taken'?"),
-        (["remove", "other"], "there is no profile 'other'"),
-    ],
-)
-def test_what_is_no_profile_is_a_usage_error(steady, ask, words, complaint):
-    add_profile(Store.open(steady), "taken", TransferSpec(), host=HOST)
-    code, stdout, stderr = ask("profile", *words)
-    assert (code, stdout) == (2, "") and complaint in stderr
-    assert len(profiles(Store.open(steady))) == 1
-
-
 def test_a_colleagues_measurements_move_no_profile(steady, ask):
     """Twelve days without a name, then a profile; then a colleague measures the same machine in a worse way."""
     store = Store.open(steady)
@@ -111,6 +89,16 @@ def test_a_profile_like_a_measurement_pins_its_settings_and_asks_for_its_files(s
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
+        (["profile", "add"], "of which name?"),
+        (["profile", "add", "x y", "--host", "h"], "is no name of a profile"),
+        (["profile", "add", "../x", "--host", "h"], "is no name of a profile"),
+        (["profile", "add", "mesh", "--host", "h"], "profile 'mesh' exists"),
+        (["profile", "add", "x"], "of which path?"),
+        (["profile", "add", "x", "--host", "h", "--to", "b"], "of which path?"),
+        (["profile", "add", "x", "--host", "h", "--streams", "65"], "--streams"),
+        (["profile", "add", "x", "--like", "20"], "20"),
+        (["profile", "show", "mehs"], "did you mean 'mesh'?"),
+        (["profile", "remove", "other"], "there is no profile 'other'"),
         (["check"], "no path is named"),
         (["--json"], "no machine is named"),
         (["check", "elsewhere", "--profile", "mesh"], "does not measure 'elsewhere'"),
@@ -127,13 +115,13 @@ def test_a_profile_like_a_measurement_pins_its_settings_and_asks_for_its_files(s
         (["--from", "a,b", "--profile", "mesh", "--download"], "would change its direction"),
     ],
 )
-def test_what_is_not_the_profiles_is_refused_before_anything_is_measured(steady, ask, words, complaint):
+def test_what_is_no_profile_or_not_the_profiles_is_refused_before_anything_is_measured(steady, ask, words, complaint):
     store = Store.open(steady)
     add_profile(store, "mesh", upload(), sources=["a", "b"], targets=["a", "b"])
     add_profile(store, "nightly", TransferSpec(), host=HOST)
     code, stdout, stderr = ask(*words)
     assert (code, stdout) == (2, "") and complaint in stderr
-    assert len(load(store, HOST)) == 12
+    assert (len(load(store, HOST)), len(profiles(store))) == (12, 2)
 
 
 @pytest.mark.parametrize(

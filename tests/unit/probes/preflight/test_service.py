@@ -1,6 +1,7 @@
 """Preflight as a service: units, limits, alerts, and what other programs read of it."""
 
 import getpass
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client.parser import text_string_to_metric_families
 
 from flightpath.errors import UntrustworthyResult, UsageError
@@ -294,10 +297,22 @@ def test_the_textfile_is_whole_and_readable_for_another_user(steady, nightly, as
         write_textfile(Store.open(steady), tmp_path / "missing")
 
 
+def outside_schema(drawn: object, kept: object, at: str = "") -> list[str]:
+    """The places of a dashboard of which Grafana's schema kept something else, or nothing."""
+    if isinstance(drawn, dict) and isinstance(kept, dict):
+        inner = [(value, kept.get(key), f"{at}.{key}") for key, value in drawn.items()]
+    elif isinstance(drawn, list) and isinstance(kept, list):
+        inner = [(*pair, f"{at}[{number}]") for number, pair in enumerate(itertools.zip_longest(drawn, kept))]
+    else:
+        return [] if drawn == kept else [at]
+    return [place for each in inner for place in outside_schema(*each)]
+
+
 def test_grafana_draws_what_is_exposed(steady, nightly, ask):
     code, stdout, _ = ask("export", "grafana")
     drawn = json.loads(stdout)
     assert code == 0 and drawn == dashboard()
+    assert outside_schema(drawn, json.loads(json.dumps(Dashboard.from_json(drawn), cls=JSONEncoder))) == []
     names = {sample.name for samples in exposed(ask("export", "prometheus")[1]).values() for sample in samples}
     used = set(re.findall(r"flightpath_preflight_\w+", stdout))
     assert used <= names and len(used) > 6

@@ -1,19 +1,24 @@
-"""Changes of many links at the same moments: none is late in virtual time, by its packets and on record."""
+"""Many links: all pass packets when they are up, and change on time at the same moments."""
 
 import json
+import socket
 import sys
 import time
 from collections.abc import Sequence
 
 import pytest
+from mininet.net import Mininet
 from mininet.topo import Topo
 
 from flightpath.overrides import override
 from tests.support.rings import nightly
 from topologies.hosts.multihomed import MultihomedHost, plane_addresses
 from topologies.links import events
+from topologies.links.emulated_link import complete
 from topologies.links.observing import EventObserver
 from topologies.links.spec import LinkSpec
+from topologies.links.veth_link import VethLink
+from topologies.sandbox import kernel_settings
 from topologies.testbed.testbed import Testbed
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
@@ -42,6 +47,12 @@ for _ in range(int(sys.argv[1])):
     data = receiver.recv(100)
     print(data.decode(), time.monotonic_ns(), sep="|")
 """
+
+
+_KIND = 0x88B5
+"""EtherType for experiments (IEEE 802)."""
+
+_FRAME = bytes.fromhex("ffffffffffff 020000000001") + _KIND.to_bytes(2, "big") + bytes(46)
 
 
 class ManyLinks(Topo):
@@ -74,6 +85,25 @@ def sent_over_each(testbed: Testbed, times_ns: Sequence[int]) -> list[tuple[int,
         number, link, sent_ns = json.loads(sent)
         found.append((number, link, (int(received_ns) - sent_ns) / 1e9))
     return found
+
+
+def test_all_links_pass_packets_once_they_are_up():
+    """On its own, the kernel lets a hundred interfaces a second send, or two hundred at once."""
+    Mininet.inited = True
+    net = Mininet(controller=None, host=MultihomedHost, build=False)
+    a, b = (net.addHost(name) for name in ("h1", "h2"))
+    links = [net.addLink(a, b, cls=VethLink, wait=False) for _ in range(220)]
+    with kernel_settings.inside(b):
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_KIND))
+    with kernel_settings.inside(a):
+        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    with sender, receiver:
+        complete(links)
+        for link in links:
+            sender.sendto(_FRAME, (link.intf1.name, 0))
+        receiver.settimeout(1)
+        arrived = {receiver.recvfrom(100)[1][0] for _ in links}
+    assert arrived == {link.intf2.name for link in links}
 
 
 @pytest.mark.parametrize("emulator", [nightly("relay"), "netem"], indirect=True)

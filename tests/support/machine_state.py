@@ -11,10 +11,15 @@ from flightpath.processes import Process, all_processes
 from flightpath.waiting import wait_until
 
 MARK = "FLIGHTPATH_CAMPAIGN"
-"""A variable in the environment of everything that the campaign starts, with a value for each time."""
+"""A variable in the environment of all that the campaign or a test starts, with a value for each time."""
 
 _KERNEL = ("net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_congestion_control", "net/core/bpf_jit_enable")
 _FOLDERS = ("/sys/class/net", "/run", "/run/netns", "/run/openvswitch", "/dev/shm", "/sys/fs/bpf")
+
+
+def interfaces() -> set[str]:
+    """The names of this namespace's network interfaces."""
+    return {path.name for path in Path("/sys/class/net").iterdir()}
 
 
 def marked_environment() -> tuple[str, dict[str, str]]:
