@@ -38,11 +38,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "flightpath congest
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = Parser(
-        prog=prog,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog=prog, description=_DESCRIPTION, epilog=_EPILOG)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = commands.add_parser("list", help="list algorithms with their origin and the processes that use them")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
@@ -106,6 +102,8 @@ def _unload(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     for name in options.names:
         source = sources.source_of(name)
+        if source is None and name in congestion.available():
+            raise UsageError(f"{name} is the kernel's own: there is no BPF program of it to check")
         if source is None:
             raise provision.unknown(name)
         built = sources.build(source)

@@ -141,8 +141,8 @@ def _list(options: Namespace) -> None:
         print(_why_none(store, wanted), file=sys.stderr)
     if options.json:
         print_json(run_list_json(listed))
-        return
-    print_runs(Console(), listed.runs)
+    elif listed.total:
+        print_runs(Console(), listed.runs)
     if len(listed.runs) < listed.total:
         hint = "filters or --last N show the others"
         print(f"the newest {len(listed.runs)} of {listed.total} runs; {hint}", file=sys.stderr)

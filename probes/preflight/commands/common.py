@@ -213,5 +213,5 @@ def save_figure(figure: Figure, target: Path) -> list[str]:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Prints a line that may contain text from outside, and that the terminal wraps."""
-    console.print(plain(text, style), soft_wrap=True)
+    """Prints a line that may contain text from outside; a terminal's width wraps it between words."""
+    console.print(plain(text, style), soft_wrap=not console.is_terminal)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import congestion
+from congestion import __main__ as command
 from congestion import loader, provision, sources
 from flightpath.errors import MissingCapability, UsageError
 from flightpath.project import PROJECT
@@ -113,6 +114,11 @@ def test_files_that_are_none_are_refused(name, why):
 def test_reno_is_always_there():
     assert "reno" in congestion.available()
     congestion.ensure("reno")
+
+
+def test_a_control_of_the_kernel_has_no_program_to_check(capsys):
+    assert command.main(["check", "reno"]) == 2
+    assert "reno is the kernel's own" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["nosuch", "--help", "cubic; true", ""])
