@@ -1,8 +1,5 @@
 """The dashboard as a class sees it: a run that goes on, comparison by picking, history; and it changes nothing."""
 
-import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -11,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.project import PROJECT
 from results.exchange.progress import CellProgress, report_progress
 from results.records import Claim, ClaimVerdict, Series
 from results.store.store import Store
-from tests.support.database_server import store_options
+from tests.bench.results import dashboard
 from tests.support.made_up_runs import cell, changed, like_the_paper
 from tests.support.reading_pages import WIDTHS, column, too_wide
 from tests.support.stored_runs import HOSTILE, everything, hostile_run
@@ -50,14 +46,8 @@ def store(location) -> Store:
 
 @pytest.fixture
 def address(location, store):
-    command = [sys.executable, "-m", "results", "serve", "--port", "0", *store_options(location)]
-    process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process.stdout.readline().strip().rstrip("/")
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
-        process.stdout.close()
+    with dashboard(location) as (_, where):
+        yield f"http://{where}"
 
 
 def status(address: str, method: str = "GET", **headers: str) -> int:

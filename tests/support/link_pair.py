@@ -12,6 +12,7 @@ from typing import Any
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
+from tests.support.relay_link import transferred
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.changes import DIRECTIONS, Direction
 from topologies.links.emulated_link import EmulatedLink
@@ -179,15 +180,6 @@ def transfer(pair: Pair, data: bytes) -> bytes:
     a, b = pair.hosts["a_to_b"], pair.hosts["b_to_a"]
     with socket_in(b, socket.SOCK_STREAM) as listener, socket_in(a, socket.SOCK_STREAM) as source:
         source.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"reno")
-        listener.bind((b.address(), PORT))
-        listener.listen()
-        source.settimeout(60)
-        source.connect((b.address(), PORT))
-        sink, _ = listener.accept()
-        sending = threading.Thread(target=lambda: (source.sendall(data), source.shutdown(socket.SHUT_WR)), daemon=True)
-        sending.start()
-        with sink:
-            sink.settimeout(60)
-            arrived = b"".join(iter(lambda: sink.recv(1 << 16), b""))
-        sending.join()
-    return arrived
+        with transferred(source, listener, b.address(), data) as arrived:
+            pass
+    return bytes(arrived)

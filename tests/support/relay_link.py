@@ -148,26 +148,38 @@ def frames_written(stats: dict) -> int:
 @contextmanager
 def tcp_transfer(link: Link, data: bytes) -> Iterator[bytearray]:
     """Sends the data from a to b; after the block the array holds what arrived."""
-    arrived = bytearray()
-    with closing(link.b.socket(socket.SOCK_STREAM)) as listener, closing(link.a.socket(socket.SOCK_STREAM)) as source:
-        listener.bind(("10.0.0.2", PORT))
-        listener.listen()
-        source.connect(("10.0.0.2", PORT))
-        sink, _ = listener.accept()
-
-        def receive() -> None:
-            with sink:
-                while block := sink.recv(1 << 16):
-                    arrived.extend(block)
-
-        def send() -> None:
-            source.sendall(data)
-            source.shutdown(socket.SHUT_WR)
-
-        threads = [threading.Thread(target=work, daemon=True) for work in (receive, send)]
-        for thread in threads:
-            thread.start()
+    with (
+        closing(link.b.socket()) as listener,
+        closing(link.a.socket()) as source,
+        transferred(source, listener, link.b.address, data) as arrived,
+    ):
         yield arrived
-        for thread in threads:
-            thread.join(90)
-            assert not thread.is_alive(), f"stuck after {len(arrived)} bytes"
+
+
+@contextmanager
+def transferred(source: socket.socket, listener: socket.socket, address: str, data: bytes) -> Iterator[bytearray]:
+    """Sends the data over TCP between two sockets that are not connected, to an address of the second one's host."""
+    arrived = bytearray()
+    listener.bind((address, PORT))
+    listener.listen()
+    source.settimeout(60)
+    source.connect((address, PORT))
+    sink, _ = listener.accept()
+    sink.settimeout(60)
+
+    def receive() -> None:
+        with sink:
+            while block := sink.recv(1 << 16):
+                arrived.extend(block)
+
+    def send() -> None:
+        source.sendall(data)
+        source.shutdown(socket.SHUT_WR)
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (receive, send)]
+    for thread in threads:
+        thread.start()
+    yield arrived
+    for thread in threads:
+        thread.join(90)
+        assert not thread.is_alive(), f"stuck after {len(arrived)} bytes"

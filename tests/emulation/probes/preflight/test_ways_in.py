@@ -6,7 +6,6 @@ real sshd, and the far end wants a second factor.
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,12 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from flightpath.commands import run
 from flightpath.processes import family
 from flightpath.waiting import wait_until
-from probes.preflight.service.metrics import TEXTFILE
 from services.sshd import Sshd
 from tests.support.ssh_far_end import ADDRESS, PROJECT, Done, far_end
 
@@ -124,23 +121,6 @@ def _is_measured_remembered_and_checked(ways: Ways) -> None:
     assert ways.left() == []
 
 
-def _is_checked_by_the_timers_unit(ways: Ways) -> None:
-    memory = ("--results", str(FOLDER / "memory"))
-    pinned = ("--host", "dtn", "--time", "0.3s", "--streams", "2")
-    assert ways.run("profile", "add", "nightly", *pinned, *memory, target=()).code == 0
-    where = ("-F", str(ways.configuration), "--textfile", str(FOLDER))
-    shown = ways.run("service", "show", "nightly", *where, *memory, "--json", target=())
-    (line,) = re.findall("^ExecStart=(.*)$", json.loads(shown.printed)["flightpath-preflight-nightly.service"], re.M)
-    words = [re.sub(r"\\(.)", r"\1", each).replace("$$", "$") for each in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
-    process = Namespace("near").popen(words, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    printed, said = process.communicate(timeout=120)
-    assert process.returncode in (0, 4) and printed.startswith("nightly dtn: "), said
-    families = text_string_to_metric_families((FOLDER / TEXTFILE).read_text())
-    values = {(sample.name, sample.labels.get("end")): sample.value for each in families for sample in each.samples}
-    assert values["flightpath_preflight_measurements_total", "done"] == 1
-    assert values["flightpath_preflight_last_throughput_bytes_per_second", None] > 0
-
-
 def _what_is_wrong_is_said(ways: Ways) -> None:
     other = FOLDER / "other"
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)])
@@ -225,7 +205,6 @@ def test_a_jump_host_and_a_second_factor():
     with ways_in() as ways:
         assert subprocess.run(["ip", "-n", "near", "route", "get", FAR], capture_output=True).returncode != 0
         _is_measured_remembered_and_checked(ways)
-        _is_checked_by_the_timers_unit(ways)
         _what_is_wrong_is_said(ways)
         _a_second_factor_alone_is_given_by_openssh_too(ways)
         _an_interruption_leaves_nothing(ways)
