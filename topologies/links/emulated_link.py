@@ -31,11 +31,13 @@ class LinkEnd:
     Attributes:
         mac: MAC address; None leaves the choice to the kernel.
         node: the node that gets the interface; None is this process's namespace.
+        gso_bytes: size of the largest GSO packet that it sends; None is the kernel's default.
     """
 
     name: str
     mac: str | None = None
     node: Node | None = None
+    gso_bytes: int | None = None
 
     @property
     def namespace_pid(self) -> int | None:
@@ -46,7 +48,8 @@ class LinkEnd:
         """Returns ip(8)'s arguments for this end of a veth pair."""
         address = f" address {self.mac}" if self.mac else ""
         namespace = f" netns {self.namespace_pid}" if self.namespace_pid is not None else ""
-        return f"{self.name} mtu {mtu_bytes}{address}{namespace}"
+        bound = f" gso_max_size {self.gso_bytes}" if self.gso_bytes else ""
+        return f"{self.name} mtu {mtu_bytes}{bound}{address}{namespace}"
 
 
 def veth_pair(a: LinkEnd, b: LinkEnd, mtu_bytes: int) -> str:

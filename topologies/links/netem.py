@@ -72,7 +72,10 @@ class NetemLink(EmulatedLink):
         self._lost: dict[Direction, Lost] = dict.fromkeys(DIRECTIONS, NO_LOSS)
         # netem takes seeds since Linux 6.6 and tc since 6.7. Without, a run cannot be repeated packet by packet.
         self._seeds: dict[Direction, int | None] = {way: 2 * self.seed + n for n, way in enumerate(DIRECTIONS)}
-        self._bounds: dict[Direction, int] = {}
+        bounds = {way: traffic_control.gso_packet_bytes(spec, self._kinds[way]) for way, spec in self._in_force.items()}
+        a, b = (dataclasses.replace(end, gso_bytes=bounds[way]) for end, way in zip((a, b), DIRECTIONS, strict=True))
+        # That none may enter, `make_all` sets when the interfaces are there.
+        self._bounds = {way: bound for way, bound in bounds.items() if bound}
         self._black_holes, self._is_down = dict.fromkeys(DIRECTIONS, False), False
         self._lock = threading.Lock()
         self._timer = Timer()  # until it has that of the network
