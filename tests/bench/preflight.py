@@ -1,15 +1,15 @@
 """The preflight probe beside OpenSSH's own sftp and beside iperf3, over the same links."""
 
 import os
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from flightpath.commands import require
 from flightpath.processes import family
-from flightpath.waiting import wait_until
 from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.records import PreflightResult
 from probes.preflight.spec import DEFAULT_CIPHER, Direction, TransferSpec
@@ -80,16 +80,27 @@ def _beside_sftp(network: Pair, sshd: Sshd, size: int, direction: Direction) -> 
 
 def _far_end_to_sftp(network: Pair, sshd: Sshd) -> float:
     """The processor time of sshd for a download by the probe, to that for one by sftp."""
+    theirs = _far_end_s(sshd, lambda: _sftp_s(network, sshd, NEAR_BYTES, Direction.DOWNLOAD))
+    spec = TransferSpec(size_bytes=NEAR_BYTES, route=False)
+    return _far_end_s(sshd, lambda: _probe(network, sshd, spec)) / theirs
 
-    def used_s() -> float:
-        wait_until(lambda: len(family(sshd.pid)) == 1, "sshd's session to end", 10)
-        return sshd.cpu_seconds()
 
-    before = used_s()
-    _sftp_s(network, sshd, NEAR_BYTES, Direction.DOWNLOAD)
-    between = used_s()
-    _probe(network, sshd, TransferSpec(size_bytes=NEAR_BYTES, route=False))
-    return (used_s() - between) / (between - before)
+def _far_end_s(sshd: Sshd, download: Callable[[], object]) -> float:
+    """The processor time of sshd's sessions, whose processes end without one that waits for them and would know it."""
+    used, over = dict[int, float](), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.02):
+            used.update((each.pid, each.own_cpu_seconds) for each in family(sshd.pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        download()
+    finally:
+        over.set()
+        watcher.join()
+    return sum(used.values())
 
 
 def _sftp_s(network: Pair, sshd: Sshd, size: int, direction: Direction) -> float:
