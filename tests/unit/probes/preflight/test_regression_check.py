@@ -41,6 +41,13 @@ def test_a_rise_is_above_and_no_alarm():
     assert judge([*noisy(20, spread=0.08), *noisy(RECENT, usual_bps=1.25 * 900e6, spread=0.08)]).together
 
 
+@pytest.mark.parametrize(("lowest", "together"), [(1, True), (2, False)])  # p by Mann and Whitney: 0.00998 and 0.029
+def test_the_last_together_are_judged_at_half_a_per_cent_on_each_side(lowest, together):
+    before = [math.exp(0.02 * number) for number in range(20)]
+    recent = [before[lowest] * math.exp(0.001 * number + 0.001) for number in range(RECENT)]
+    assert judge([*before, *recent]).together is together
+
+
 def test_a_change_that_nobody_would_mind_is_none():
     steady = [1e9 + number for number in range(20)]
     assert judge([*steady, 0.96e9]).standing is Standing.WITHIN
