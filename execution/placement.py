@@ -21,7 +21,7 @@ _IDLE_SHARE = 0.4
 """Fraction of the saturating load that leaves enough idle CPU."""
 
 VIRTUAL_REPEAT = 3
-"""Default repetitions in virtual time: only the seed differs between them, so three give a narrow interval."""
+"""Default repetitions of a full form in virtual time: only the seed differs between them, so three often suffice."""
 
 HERE, UML, VM = LocalExecutor.name, UmlExecutor.name, VmExecutor.name
 
@@ -187,7 +187,8 @@ def _cluster(plan: Plan, request: PlacementRequest) -> Executor:
 
 
 def _at(plan: Plan, executor: str, clock: Clock, request: PlacementRequest) -> Plan:
-    repeat = min(plan.repeat, VIRTUAL_REPEAT) if clock is Clock.VIRTUAL and request.repeat is None else plan.repeat
+    is_default = plan.form == "full" and request.repeat is None
+    repeat = min(plan.repeat, VIRTUAL_REPEAT) if clock is Clock.VIRTUAL and is_default else plan.repeat
     return replace(plan, executor=executor, clock=clock, repeat=repeat)
 
 

@@ -236,7 +236,7 @@ class Experiment:
     event: Sequence[Event] = key(keys.tables_of(Event), "changes of links during the load", ())
     expect: Sequence[Expect] = key(keys.tables_of(Expect), "claims that the cells are judged by", ())
     report: Report | None = key(keys.table_of(Report), "a public report that it answers")
-    repeat: int = key(keys.WHOLE, "measurements of each cell, with other random numbers (in virtual time 3 at most)", 3)
+    repeat: int = key(keys.WHOLE, "measurements of each cell, with other random numbers", 3)
     seed: int = key(keys.WHOLE, "of random numbers", 1)
     clock: str = key(keys.one_of(*map(str, Clock)), "real if the question is one of processors", str(Clock.VIRTUAL))
     duration: float = key(keys.DURATION, "how long the programs of a cell take, roughly", 10.0)

@@ -16,7 +16,7 @@ from flightpath.clock import Clock
 from flightpath.errors import MissingCapability, UsageError
 from scenarios.command.options import request_from
 
-PLAN = Plan("quick", {"load": (500,)}, repeat=5)
+PLAN = Plan("full", {"load": (500,)}, repeat=5)
 LOAD = catalogue.find("mptcp_load")
 
 
@@ -48,6 +48,8 @@ def test_a_plan_says_where_and_by_which_clock(monkeypatch, words, executor, cloc
     wanted = request(*words.split())
     plan = placed(wanted, replace(PLAN, repeat=wanted.repeat or PLAN.repeat))
     assert (plan.executor, plan.clock, plan.repeat) == (executor, clock, repeat)
+    of_quick = placed(wanted, replace(PLAN, form="quick"))
+    assert of_quick.repeat == 5, "an experiment file's own number"
 
 
 @pytest.mark.parametrize(
