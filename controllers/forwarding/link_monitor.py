@@ -3,8 +3,9 @@
 A link is down when a switch reports its port down, or when it has become a black hole. A probe is sent over each link
 every `period_s`. If one is late, the link is suspect: it is probed four times as often, and the counters of its ports
 are read. It is dead if these probes do not arrive either and, according to the counters, frames have entered it since
-and none has left it. So a long queue, lost probes, or a controller or switch that is too busy for probes do not make a
-link look dead. A dead link is detected within little more than two periods, mostly before TCP's first retransmission.
+and none has left it. So a long queue, a lost probe, or a controller or switch that is too busy for probes do not make a
+link look dead; but one that loses 5 % of all frames at random, or more, at times loses as many in a row. A dead link is
+detected within little more than two periods, mostly before TCP's first retransmission.
 
 If very many links are suspect at once, the controller or a switch is too busy, and what is done about suspects would
 keep it so. Then only those that have been silent longest are looked at.
