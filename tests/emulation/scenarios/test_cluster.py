@@ -61,7 +61,7 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
     assert ended(started(tmp_path / "alone"))[0] == 0
     with cluster(tmp_path, workers=2) as parts:
         run = started(tmp_path / "cluster", *parts.options())
-        wait_for_a_cell(tmp_path / "cluster", run)
+        wait_until(lambda: is_at_work(parts.workers[0]), "the worker to measure a cell", 400, poll_s=0.05)
         parts.workers[0].kill()
         code, output = ended(run)
     assert code == 0 and "Traceback" not in output, output
