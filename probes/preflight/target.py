@@ -10,6 +10,7 @@ from typing import Any
 
 from flightpath.commands import CommandFailed, how_ended, require, run
 from flightpath.errors import UsageError
+from flightpath.hosts import endpoint, url_host
 
 _CONFIGURATION_LIMIT_S = 30
 _ONLY_OPENSSH = ("CertificateFile", "PKCS11Provider")
@@ -47,8 +48,8 @@ class Target:
         return {name: value for name, value in asdict(self).items() if name != "proxy" or value}
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.user}@{host}" + (f":{self.port}" if self.port != 22 else "")
+        where = url_host(self.host) if self.port == 22 else endpoint(self.host, self.port)
+        return f"{self.user}@{where}"
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ class WebTarget:
     @property
     def authority(self) -> str:
         """Host and port as HTTP names them."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+        is_usual = self.port == (443 if self.tls else 80)
+        return url_host(self.host) if is_usual else endpoint(self.host, self.port)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

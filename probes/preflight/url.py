@@ -3,6 +3,7 @@
 from urllib.parse import SplitResult, quote, urlsplit
 
 from flightpath.errors import UsageError
+from flightpath.hosts import url_host
 from probes.preflight.target import WebTarget
 
 _PORTS = {"https": 443, "http": 80}
@@ -91,6 +92,5 @@ def _split(text: str) -> SplitResult:
 
 
 def _name(parts: SplitResult) -> str:
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     port = "" if parts.port in (None, _PORTS[parts.scheme]) else f":{parts.port}"
-    return f"{parts.scheme}://{host}{port}"
+    return f"{parts.scheme}://{url_host(parts.hostname or '')}{port}"

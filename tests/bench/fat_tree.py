@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from mininet.topo import Topo
 
@@ -24,7 +25,6 @@ from tests.bench.processes import sandbox_cpu_s
 from topologies.fat_tree import FatTree
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
-from topologies.links.texts import LinkText, link_spec
 from topologies.sandbox import kernel_settings, sandbox
 from topologies.testbed.testbed import Testbed
 
@@ -42,16 +42,10 @@ class Star(FatTree):
     """The hosts of a fat tree at a single switch, so that each has one link and not three."""
 
     @override
-    def build(
-        self,
-        pods: int | str = 4,
-        links: LinkText = None,
-        access: LinkText = LinkSpec(),  # noqa: B008 - frozen
-        congestion_control: str | None = None,
-    ) -> None:
+    def build(self, pods: int | str = 4, *_: Any, **__: Any) -> None:
         self.addSwitch("s1", dpid=f"{1:016x}")
         for number in range(1, int(pods) ** 3 // 4 + 1):
-            self._add_host(number, "s1", number, link_spec(access), congestion_control)
+            self._add_host(number, "s1", number, LinkSpec(), None)
 
 
 def main(network: Topo, policy: str | None, sample: int, packets: int) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from flightpath import terminal
 from flightpath.errors import UsageError
 from flightpath.parsers import Parser
 from flightpath.terminal import plain
@@ -214,4 +215,4 @@ def save_figure(figure: Figure, target: Path) -> list[str]:
 
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Prints a line that may contain text from outside; a terminal's width wraps it between words."""
-    console.print(plain(text, style), soft_wrap=not console.is_terminal)
+    terminal.print_line(console, plain(text, style))

@@ -8,7 +8,7 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.transfer.stream import Part
 
-REPEATED_FILE_BYTES = 1024 * 1024 * 1024
+_REPEATED_FILE_BYTES = 1024 * 1024 * 1024
 """Size of the file that is transferred repeatedly if no size was given."""
 
 
@@ -47,6 +47,11 @@ def plan(spec: TransferSpec, paths: Sequence[str], file_bytes: int) -> Plan:
             f"{total} bytes are too few for {streams} streams", "use fewer streams or a larger size"
         )
     return Plan(tuple(parts), file_bytes, total, by_bytes)
+
+
+def made_bytes(spec: TransferSpec) -> int:
+    """Returns the size of the file that is made for a transfer, or is uploaded by it."""
+    return spec.size_bytes or min(_REPEATED_FILE_BYTES, spec.byte_limit or _REPEATED_FILE_BYTES)
 
 
 def require_size(where: str, size: int, spec: TransferSpec) -> None:

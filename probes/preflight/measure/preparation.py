@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from stat import S_ISREG
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.measure.plan import REPEATED_FILE_BYTES, Plan, plan, removed_afterwards, require_size
+from probes.preflight.measure.plan import Plan, made_bytes, plan, removed_afterwards, require_size
 from probes.preflight.records import OnProgress, Status
 from probes.preflight.spec import Direction, TransferSpec
 from probes.preflight.ssh.remote_folder import RemoteFolder
@@ -28,7 +28,7 @@ def prepare_files(control: SshSession, spec: TransferSpec, on_progress: OnProgre
     with removed_afterwards(lambda: _try_to_remove(folder, control), notes):
         folder.make()
         notes += [f"removed {path}, left by an earlier measurement that was killed" for path in folder.removed]
-        size = spec.size_bytes or min(REPEATED_FILE_BYTES, spec.byte_limit or REPEATED_FILE_BYTES)
+        size = made_bytes(spec)
         if spec.direction is Direction.UPLOAD:
             try:
                 yield plan(spec, [folder.file(number) for number in range(spec.streams)], size)

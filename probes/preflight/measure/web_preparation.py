@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from http.client import HTTPResponse
 
 from flightpath.errors import FlightpathError, MeasurementFailed
-from probes.preflight.measure.plan import REPEATED_FILE_BYTES, Plan, plan, removed_afterwards, require_size
+from probes.preflight.measure.plan import Plan, made_bytes, plan, removed_afterwards, require_size
 from probes.preflight.records import OnProgress, Status
 from probes.preflight.spec import TransferSpec
 from probes.preflight.ssh.remote_folder import PREFIX
@@ -37,7 +37,7 @@ def prepare_requests(
     _try_to_upload(control, files[0], folder or "/")
     notes.append(_NOTE_ACKNOWLEDGED)
     with removed_afterwards(lambda: _remove(control, files), notes):
-        size = spec.size_bytes or min(REPEATED_FILE_BYTES, spec.byte_limit or REPEATED_FILE_BYTES)
+        size = made_bytes(spec)
         yield plan(spec, [control.signed("PUT", file) for file in files], size)
 
 
