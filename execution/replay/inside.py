@@ -109,7 +109,7 @@ class _Replay:
             kind = traffic_control.queue_kind(link.specs[way])
             after: LinkSpec = getattr(link.now, way)
             traffic_control.refuse_change(before[way], after, kind)
-            lines += traffic_control.change(link.stages[way], before[way], after, kind, None)
+            lines += traffic_control.change(link.stages[way], before[way], after, kind)
         if event.black_hole is not None:
             lines += [traffic_control.gate(link.stages[way], is_open=not event.black_hole) for way in ways]
         run([require("tc"), "-batch", "-"], stdin="\n".join(lines))

@@ -180,10 +180,14 @@ class NetemLink(EmulatedLink):
             yield from traffic_control.setup(self._stages[way], spec)
 
     def _change_lines(self, way: Direction, spec: LinkSpec) -> Iterator[str]:
-        before, seed = self._in_force[way], self._seeds[way]
-        if seed is not None:  # with the old one, netem would draw the same numbers again
-            self._seeds[way] = seed = traffic_control.next_seed(seed)
-        return traffic_control.change(self._stages[way], before, spec, self._kinds[way], seed)
+        seed = partial(self._next_seed, way)
+        return traffic_control.change(self._stages[way], self._in_force[way], spec, self._kinds[way], seed)
+
+    def _next_seed(self, way: Direction) -> int | None:
+        """Returns another seed, because with the old one netem would draw the same numbers again."""
+        seed = self._seeds[way]
+        self._seeds[way] = None if seed is None else traffic_control.next_seed(seed)
+        return self._seeds[way]
 
     def _configure_queue(self, way: Direction, spec: LinkSpec) -> None:
         if self._kinds[way] == dualpi2.KIND:

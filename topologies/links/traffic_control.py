@@ -10,7 +10,7 @@ The options of dualpi2 are set by `topologies.links.dualpi2`.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from flightpath.clock import Clock, clock_here
@@ -125,17 +125,20 @@ def setup(stages: Stages, spec: LinkSpec) -> Iterator[str]:
     yield f"qdisc add dev {stages.exit} root handle {NETEM} {_netem(spec)}"
 
 
-def change(stages: Stages, before: LinkSpec, spec: LinkSpec, kind: str, seed: int | None) -> Iterator[str]:
+def change(
+    stages: Stages, before: LinkSpec, spec: LinkSpec, kind: str, seed: Callable[[], int | None] = lambda: None
+) -> Iterator[str]:
     """Yields lines for `tc -batch` that change the specification of one direction without losing packets.
 
-    What stays as it is gets no line. `kind` is its queueing discipline; `seed` is None if netem takes none.
+    What stays as it is gets no line. `kind` is its queueing discipline; `seed` is called for a change of netem, and
+    returns None if netem takes none.
     """
     if _rate(spec) != _rate(before):
         yield f"class change dev {stages.rate} parent {HTB} classid {CLASS} {_rate(spec)}"
     if kind != dualpi2.KIND and _queue(spec, kind) != _queue(before, kind):
         yield f"qdisc change dev {stages.rate} parent {CLASS} handle {QUEUE} {_queue(spec, kind)}"
     if _netem(spec) != _netem(before):
-        yield netem(stages, spec, seed)
+        yield netem(stages, spec, seed())
 
 
 def netem(stages: Stages, spec: LinkSpec, seed: int | None) -> str:

@@ -44,9 +44,11 @@ def test_what_no_measurement_shows_has_its_words(spec, words):
 )
 def test_a_change_leaves_a_stage_alone_that_stays_as_it_is(after, changed):
     before = LinkSpec(bandwidth_bps=10**7, queue="20kB")
-    lines = list(traffic_control.change(STAGES, before, after, "bfifo", 5))
+    seeds = iter([5])
+    lines = list(traffic_control.change(STAGES, before, after, "bfifo", lambda: next(seeds)))
     assert [[kind for kind in ("htb", "bfifo", "netem") if kind in line] for line in lines] == [[it] for it in changed]
     assert [line.endswith(" seed 5") for line in lines] == [it == "netem" for it in changed]
+    assert list(seeds) == ([] if "netem" in changed else [5]), "a seed that nothing uses would not be the one in force"
 
 
 def test_seeds_that_follow_each_other_differ_in_all_their_bits():
