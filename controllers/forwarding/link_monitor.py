@@ -3,9 +3,10 @@
 A link is down when a switch reports its port down, or when it has become a black hole. A probe is sent over each link
 every `period_s`. If one is late, the link is suspect: it is probed four times as often, and the counters of its ports
 are read. It is dead if these probes do not arrive either and, according to the counters, frames have entered it since
-and none has left it. So a long queue, a lost probe, or a controller or switch that is too busy for probes do not make a
-link look dead; but one that loses 5 % of all frames at random, or more, at times loses as many in a row. A dead link is
-detected within little more than two periods, mostly before TCP's first retransmission.
+and none has left it. How many must have entered depends on the share of frames that it loses while it is alive: that
+many in a row would be lost by chance once in a million times. So a long queue, lost frames, or a controller or switch
+that is too busy for probes do not make a link look dead. A dead link is detected within little more than two periods,
+mostly before TCP's first retransmission; one that used to lose frames a little later.
 
 If very many links are suspect at once, the controller or a switch is too busy, and what is done about suspects would
 keep it so. Then only those that have been silent longest are looked at.
@@ -28,6 +29,15 @@ _TRAVEL_DECAY = 0.7
 
 _MIN_SENT = 2
 """Minimum number of frames that have entered a link before it matters that none has left it."""
+
+_CHANCE = 1e-6
+"""Probability with which a link that is alive loses as many frames in a row as make it look dead."""
+
+_ASSUMED_LOST, _ASSUMED_SENT = 0.1, 100
+"""Frames that a link is assumed to have lost, and to have sent, beside those that are counted."""
+
+_REMEMBERED_FRAMES = 2000
+"""Number of frames after which half of what a link has carried and lost is forgotten, since it may change."""
 
 _FIRST_TRAVEL_S = 1.0
 """Maximum travel time of the first probe; for later ones, earlier travel times are known."""
@@ -60,6 +70,41 @@ class ProbePlan:
 
 
 @dataclass
+class _Losses:
+    """Counts what enters and what leaves one direction of a link while it is alive.
+
+    Frames under way count as lost, until they arrive.
+    """
+
+    entered: float = 0.0
+    left: float = 0.0
+    _entered_before: int | None = None
+    _left_before: int | None = None
+
+    def note_entered(self, frames: int) -> None:
+        if self._entered_before is not None:
+            self.entered += max(frames - self._entered_before, 0)  # a switch that restarts counts from 0 again
+        self._entered_before = frames
+        if self.entered > _REMEMBERED_FRAMES:
+            self.entered, self.left = self.entered / 2, self.left / 2
+
+    def note_left(self, frames: int) -> None:
+        if self._left_before is not None:
+            self.left += max(frames - self._left_before, 0)
+        self._left_before = frames
+
+    def pause(self) -> None:
+        """Leaves out what happens until the next readings."""
+        self._entered_before = self._left_before = None
+
+    @property
+    def longest_row(self) -> int:
+        """Returns the number of frames that are lost in a row by chance as rarely as `_CHANCE` says."""
+        lost = max(self.entered - self.left, 0.0) + _ASSUMED_LOST
+        return math.ceil(math.log(_CHANCE) / math.log(lost / (self.entered + _ASSUMED_SENT)))
+
+
+@dataclass
 class _Direction:
     """The state of one direction of a link.
 
@@ -70,7 +115,8 @@ class _Direction:
         received: frames that had left it when it became suspect; None: not known yet.
         received_s: time by which these were counted.
         sent: frames that had entered it some time after `received_s`; None: not known yet.
-        fed_s: time by which `_MIN_SENT` more frames had entered it; None: they have not.
+        fed_s: time by which enough more frames had entered it; None: they have not.
+        losses: what it carries and loses while it is alive.
     """
 
     alive_s: float
@@ -81,6 +127,7 @@ class _Direction:
     sent: int | None = None
     fed_s: float | None = None
     dead: bool = False
+    losses: _Losses = field(default_factory=_Losses)
 
     def mark_alive(self, now_s: float) -> None:
         self.alive_s = now_s
@@ -208,18 +255,21 @@ class LinkMonitor:
         if edge is None:
             return
         for hop, direction in self._links[edge].directions.items():
-            if hop in self._deferred or not self._is_suspect(direction, now_s):
+            enters = hop[:2] == (switch, port)
+            if direction.dead:
                 continue
-            if hop[:2] != (switch, port):
-                if direction.received is None:
-                    self._wanted.add(hop.switch)
-                self._note_received(direction, received, now_s, requested_s)
-            elif requested_s < direction.received_s:
-                continue  # what has entered the link by then may be among the frames that had left it
-            elif direction.sent is None:
-                direction.sent = sent
-            elif direction.fed_s is None and sent - direction.sent >= _MIN_SENT:
-                direction.fed_s = now_s
+            if not self._is_suspect(direction, now_s):
+                if enters:
+                    direction.losses.note_entered(sent)
+                else:
+                    direction.losses.note_left(received)
+            elif hop not in self._deferred:
+                if enters:
+                    self._note_sent(direction, sent, now_s, requested_s)
+                else:
+                    if direction.received is None:
+                        self._wanted.add(hop.switch)
+                    self._note_received(direction, received, now_s, requested_s)
         yield from self._changes(edge)
 
     def pop_wanted(self) -> frozenset[str]:
@@ -230,6 +280,15 @@ class LinkMonitor:
     def _is_suspect(self, direction: _Direction, now_s: float) -> bool:
         return not direction.dead and now_s - direction.alive_s > _LATE_PERIODS * self.period_s
 
+    @staticmethod
+    def _note_sent(direction: _Direction, sent: int, now_s: float, requested_s: float) -> None:
+        if requested_s < direction.received_s:
+            return  # what has entered the link by then may be among the frames that had left it
+        if direction.sent is None:
+            direction.sent = sent
+        elif direction.fed_s is None and sent - direction.sent >= max(_MIN_SENT, direction.losses.longest_row):
+            direction.fed_s = now_s
+
     def _note_received(self, direction: _Direction, received: int, now_s: float, requested_s: float) -> None:
         if direction.received is None:
             direction.received, direction.received_s = received, now_s
@@ -237,6 +296,8 @@ class LinkMonitor:
             direction.mark_alive(now_s)
         elif direction.fed_s is not None and requested_s - direction.fed_s >= (direction.travel_s or 0.0):
             direction.dead, direction.streak = now_s - direction.alive_s > self._silence_limit_s(direction), 0
+            if direction.dead:
+                direction.losses.pause()
 
     def _silence_limit_s(self, direction: _Direction) -> float:
         """Returns the maximum time for which nothing leaves a link that is alive."""
