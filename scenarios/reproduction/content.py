@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.claims import NONE_FAITHFUL
+from experiments.claims import NONE_FAITHFUL, InsufficientData
+from experiments.claims import Evidence as UsableCells
+from experiments.judging import change, level
 from results.figures.drawing import draw_figures
 from results.records import CellResult, ClaimVerdict
-from results.statistics.estimates import Estimate, growth_percent, mean, usable
+from results.statistics.estimates import Estimate, usable
 from results.store.store import Store
 from results.summary.claims import verdict_counts
 from results.summary.numbers import short
-from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Point, Untested, Value, reason
+from scenarios.reproduction.papers import Learnt, Paper, PaperFigure, Untested, Value, reason
 from scenarios.reproduction.parts import is_ours
 from scenarios.reproduction.record import Evidence, JudgedClaim, MeasuredFigure, MeasuredPart, Record
 
@@ -139,28 +141,20 @@ def measured_figures(papers: Sequence[Paper], evidence: Sequence[Evidence]) -> l
 
 
 def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> str:
-    """Returns the measured counterpart of a value, as text with its interval and unit."""
-    metric = value.metric or figure.metric
+    """Returns the measured counterpart of a value, as text with its interval and unit.
+
+    Changes are computed as those of claims are, so that a page has one figure for one thing.
+    """
     if value.where is None:
         return _NOTHING
-    values = _values(cells, value.where, metric)
+    metric, evidence = value.metric or figure.metric, UsableCells(usable(cells), "")
     if value.against is not None:
-        before = _values(cells, value.against, metric)
-        usable_pair = bool(values and before) and sum(values) > 0 and sum(before) > 0
-        return _text(growth_percent(before, values), "{:+.1f}", figure.unit) if usable_pair else _NOT_MEASURED
-    if not values:
+        found = change(evidence, metric, value.against, value.where)
+    else:
+        found = level(evidence, metric, scale=figure.scale, **value.where)
+    if isinstance(found, InsufficientData):
         return _NOT_MEASURED
-    return _text(mean([figure.scale * each for each in values]), "", figure.unit)
-
-
-def _values(cells: Sequence[CellResult], where: Point, metric: str) -> list[float]:
-    """Returns a metric of the usable cells with some parameters."""
-    return [
-        cell.measurement.metrics[metric].value
-        for cell in usable(cells)
-        if metric in cell.measurement.metrics
-        and all(cell.cell.parameters.get(name) == wanted for name, wanted in where.items())
-    ]
+    return _text(found, "" if value.against is None else "{:+.1f}", figure.unit)
 
 
 def _text(estimate: Estimate, form: str, unit: str) -> str:

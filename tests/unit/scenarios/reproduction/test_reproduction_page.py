@@ -1,6 +1,8 @@
 """The record and its page, from real stores."""
 
+import itertools
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -180,6 +182,20 @@ def test_a_value_is_that_of_the_cells_that_measured_the_same(store, value, text)
     cells = store.cells(stored_run(store))
     figure = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="Mbit/s", scale=1e-6)
     assert measured(cells, figure, value).startswith(text)
+
+
+def test_a_change_is_that_of_the_claim_beside_it_by_pairs_of_one_seed(store):
+    # What both cells of a repetition met cancels out: 50 % in each, though repetitions differ tenfold.
+    repetitions = defaultdict(lambda: itertools.count(1))
+
+    def goodput(parameters):
+        met = 10.0 ** next(repetitions[parameters["mtu"], parameters["streams"]])
+        return met * (1.5 if parameters["mtu"] == 9000 else 1.0)
+
+    run_cells = store.cells(stored_run(store, goodput=goodput))
+    figure = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="%")
+    value = Value("", "", {"mtu": 9000, "streams": 1}, {"mtu": 1500, "streams": 1})
+    assert measured(run_cells, figure, value) == "+50.0 % (+50.0 to +50.0)"
 
 
 def test_a_text_cannot_break_a_table():
