@@ -256,7 +256,7 @@ _ALL = (
     Part(
         "dtn_multihomed",
         "netpreflight",
-        f"--full {_only('size_mb', 100)} --repeat 3",
+        f"--full {_only('size_mb', 100)} --repeat 6",
         cell_s=8,
         full="--full --repeat 10",
         full_cell_s=30,
