@@ -38,7 +38,7 @@ LEAST_PAIRS = 3
 ONE_REPETITION = "one repetition has no interval: --repeat 3"
 TOO_WIDE = "the interval is too wide: more repetitions (--repeat)"
 
-PERCENT = "{:+.1f} %"
+PERCENT = "{:+z.1f} %"
 _MOST_NAMED = 3
 
 

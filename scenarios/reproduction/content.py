@@ -154,7 +154,7 @@ def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> 
         found = level(evidence, metric, scale=figure.scale, **value.where)
     if isinstance(found, InsufficientData):
         return _NOT_MEASURED
-    return _text(found, "" if value.against is None else "{:+.1f}", figure.unit)
+    return _text(found, "" if value.against is None else "{:+z.1f}", figure.unit)
 
 
 def _text(estimate: Estimate, form: str, unit: str) -> str:
