@@ -151,16 +151,23 @@ class ClaimCheck:
     needs_real_clock: bool = False
 
 
-def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
-    """Returns each claim beside what all cells of a run say about it."""
-    note, counted = "; ".join(doubts(cells)), {Verdict.FAITHFUL, Verdict.DEGRADED}
+def counting_evidence(cells: Sequence[CellResult], form: str) -> Evidence:
+    """Returns the usable cells of a run; without the degraded ones, if these are too many."""
+    counted = {Verdict.FAITHFUL, Verdict.DEGRADED}
     degraded = sum(cell.certificate.verdict is Verdict.DEGRADED for cell in cells)
     if degraded > _MOST_DEGRADED * len(usable(cells)):
-        note, counted = f"{note} and left out", {Verdict.FAITHFUL}
+        counted = {Verdict.FAITHFUL}
     counting, left_out = (
         [cell for cell in cells if (cell.certificate.verdict in counted) is wanted] for wanted in (True, False)
     )
-    evidence = Evidence(counting, form, left_out)
+    return Evidence(counting, form, left_out)
+
+
+def check_claims(checks: Sequence[ClaimCheck], cells: Sequence[CellResult], form: str) -> list[Claim]:
+    """Returns each claim beside what all cells of a run say about it."""
+    evidence, note = counting_evidence(cells, form), "; ".join(doubts(cells))
+    if any(cell.certificate.verdict is Verdict.DEGRADED for cell in evidence.left_out):
+        note = f"{note} and left out"
     return [_checked(check, evidence, note) for check in checks]
 
 

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.claims import NONE_FAITHFUL, InsufficientData
-from experiments.claims import Evidence as UsableCells
+from experiments.claims import NONE_FAITHFUL, InsufficientData, counting_evidence
 from experiments.judging import change, level
 from results.figures.drawing import draw_figures
 from results.records import CellResult, ClaimVerdict
-from results.statistics.estimates import Estimate, usable
+from results.statistics.estimates import Estimate
 from results.store.store import Store
 from results.summary.claims import verdict_counts
 from results.summary.numbers import short
@@ -143,11 +142,11 @@ def measured_figures(papers: Sequence[Paper], evidence: Sequence[Evidence]) -> l
 def measured(cells: Sequence[CellResult], figure: PaperFigure, value: Value) -> str:
     """Returns the measured counterpart of a value, as text with its interval and unit.
 
-    Changes are computed as those of claims are, so that a page has one figure for one thing.
+    Cells count and are compared as for claims, so that a page has one figure for one thing.
     """
     if value.where is None:
         return _NOTHING
-    metric, evidence = value.metric or figure.metric, UsableCells(usable(cells), "")
+    metric, evidence = value.metric or figure.metric, counting_evidence(cells, "")
     if value.against is not None:
         found = change(evidence, metric, value.against, value.where)
     else:

@@ -17,7 +17,7 @@ LATE_SHARE, LATE_S = 0.05, 1.0
 The second is for quick runs, where a single retransmission timeout is 5 % of a ramp.
 """
 
-_LATE = "{:.1f} s late"
+_LATE = "{:z.1f} s late"
 
 
 def run_time_claims() -> Iterable[ClaimCheck]:
@@ -75,7 +75,7 @@ def _tcp_later_with_load(evidence: Evidence) -> Outcome:
     }
     whole = {f"{lowest:g} to {highest:g}/s": difference_of_means(late_s[highest], late_s[lowest])}
     at_highest = {f"{highest:g}/s": mean(late_s[highest])}
-    later = "{:+.1f} s later"
+    later = "{:+z.1f} s later"
     outcome = together(
         judge(whole, Range(least=LATE_S), later),
         judge(changes, Range(least=-LATE_S), later),

@@ -199,6 +199,15 @@ def test_a_change_is_that_of_the_claim_beside_it_by_pairs_of_one_seed(store, fac
     assert measured(run_cells, figure, value) == change
 
 
+def test_what_claims_leave_out_is_not_in_a_figure_either(store):
+    cells = store.cells(stored_run(store))
+    worst = [replace(cell, certificate=replace(cell.certificate, verdict=Verdict.DEGRADED)) for cell in cells[::2]]
+    figure = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="Mbit/s", scale=1e-6)
+    value = Value("", "", dict(worst[0].cell.parameters))
+    assert measured(worst, figure, value) == "not measured"
+    assert measured(cells, figure, value) != "not measured"
+
+
 def test_a_text_cannot_break_a_table():
     figure = PaperFigure("1", "", "", "x")
     page = PaperPage(Paper("x", "X", "Y"), "", [], [FigurePage(figure, [("a|b", HOSTILE, "-")], [])], [], [], [])
