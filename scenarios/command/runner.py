@@ -35,6 +35,7 @@ from results.records import CellResult, RunStatus, Verdict
 from results.store.run_store import RunStore, recover
 from results.store.store import Store
 from results.summary.runs import headlines
+from scenarios.command.link_changes import LinkChanges
 from scenarios.command.options import CommandRequest, parser_of, request_of
 from scenarios.command.resuming import stored_run
 
@@ -114,9 +115,11 @@ def _carry_out(execution: Execution, resumed: str | None, request: CommandReques
 
 def _measure(execution: Execution, store: Store, resumed: str | None, request: CommandRequest) -> int:
     """Measures, stores, judges and prints a run; starts over elsewhere if this machine is too slow for it."""
-    run_id = store.resume_run(resumed).run_id if resumed else _begin(execution, store)
+    scenario, plan = execution.request.scenario, execution.plan
+    changes = LinkChanges(scenario, plan, store.run(resumed).environment if resumed else {})
+    run_id = store.resume_run(resumed).run_id if resumed else _begin(execution, store, changes)
     try:
-        failures = _store_results(execution, store, run_id)
+        failures = _store_results(execution, store, run_id, changes)
     except TooSlow as error:
         store.discard_run(run_id)
         return _measure(execution.elsewhere(error), store, None, request)
@@ -127,8 +130,8 @@ def _measure(execution: Execution, store: Store, resumed: str | None, request: C
             print(f"interrupted; the finished cells are kept: continue with --resume {run_id}", file=sys.stderr)
         raise
     return _conclude(
-        execution.request.scenario,
-        execution.plan,
+        scenario,
+        plan,
         store,
         run_id,
         failures,
@@ -138,7 +141,7 @@ def _measure(execution: Execution, store: Store, resumed: str | None, request: C
     )
 
 
-def _store_results(execution: Execution, store: Store, run_id: str) -> list[str]:
+def _store_results(execution: Execution, store: Store, run_id: str, changes: LinkChanges) -> list[str]:
     """Stores each result as soon as it is measured; returns a message for each cell that failed."""
     done = [result.cell for result in store.cells(run_id)]
     report = functools.partial(report_progress, store, run_id)
@@ -148,14 +151,15 @@ def _store_results(execution: Execution, store: Store, run_id: str) -> list[str]
             if isinstance(result, MeasurementFailed):
                 failures.append(f"{planned.cell.label}: {result}")
             else:
+                changes.require_unchanged(planned.cell)
                 store.record(run_id, result, planned.order)
     return failures
 
 
-def _begin(execution: Execution, store: Store) -> str:
+def _begin(execution: Execution, store: Store, changes: LinkChanges) -> str:
     scenario = execution.request.scenario
     described = {**execution.plan.as_json(), "headlines": list(scenario.headlines), "question": scenario.summary}
-    return store.begin_run(scenario.name, described, _environment(), _command())
+    return store.begin_run(scenario.name, described, {**_environment(), **changes.facts()}, _command())
 
 
 def _conclude(

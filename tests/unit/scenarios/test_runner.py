@@ -15,7 +15,7 @@ from experiments.parameters import Axis
 from experiments.plan import Plan
 from experiments.scenario import Scenario
 from flightpath.clock import Clock
-from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult
+from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from results.figures.charts import bars
 from results.figures.drawing import LOG, Figures, draw_figures
 from results.records import CellResult, Certificate, Measurement, Metric, Verdict
@@ -25,6 +25,7 @@ from scenarios.command.options import request_from
 from scenarios.l4s_coexistence import L4sCoexistence
 from scenarios.mptcp_load import MptcpLoad
 from tests.support.stored_runs import simple
+from topologies.links.events import parse_events
 
 PLAN = Plan("quick", {"load": (500,)})
 
@@ -192,6 +193,43 @@ def test_a_cell_for_which_the_machine_was_too_slow_is_measured_once_more(store):
     (again,) = [cell for cell in cells if "measured_again_because" in cell.certificate.found]
     assert "no idle processor time" in again.certificate.found["measured_again_because"]
     assert len(on.tried) == 4 and on.tried[1] == on.tried[3] == again.cell
+
+
+class _Following(Experiment):
+    """An experiment whose links follow a table."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def link_events(self, cell, plan):
+        return parse_events([f"0s h1-s1 table={self._table}"])
+
+
+def test_a_table_that_is_written_during_a_run_ends_it_and_the_run_goes_on_only_with_the_first_one(store, tmp_path):
+    table = tmp_path / "table.csv"
+    first, second = "time,loss\n0s,1%\n", "time,loss\n0s,2%\n"
+    table.write_text(first)
+    scenario, tried = _Following(table), []
+
+    def measured(number, load):
+        tried.append(load)
+        if len(tried) == 2:
+            table.write_text(second)
+        return _ENOUGH
+
+    def resumed():
+        request = replace(request_from(scenario, []), as_object=True)
+        execution = Execution(RunRequest(scenario, _LOADS, request.placement), _LOADS, _Executor(measured))
+        return runner._measure(execution, store, store.latest("experiment").run_id, request)
+
+    with pytest.raises(UsageError, match="written during the run"):
+        _measured(store, _Executor(measured), scenario=scenario)
+    with pytest.raises(UsageError, match="than when the run began"):
+        resumed()
+    assert len(store.cells("latest")) == 1 and len(tried) == 2
+    table.write_text(first)
+    assert resumed() == 0
+    assert len(store.cells("latest")) == 3 and len(tried) == 4
 
 
 def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
