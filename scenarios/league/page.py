@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.judging import EQUAL_PERCENT
+from flightpath.clock import Clock
 from flightpath.project import PROJECT
 from results.metrics import Better, metric_kind
 from results.pages.markdown_table import table
@@ -43,6 +44,12 @@ _WHY: Mapping[str, Mapping[str, str]] = {
     "shared": {"rival_goodput": "The other flow"},
 }
 """What tells why, of each workload: metrics with their titles."""
+_PROCESSORS = {
+    "goodput": "Goodput",
+    "cpu_sender": "Processor time of the sender, in per cent of a core",
+    "cpu_receiver": "Processor time of the receiver, in per cent of a core",
+}
+"""What the real clock's downloads show: metrics with their titles."""
 _NOTHING = 0.01
 """Least value that is shown: below it, a path carried no more than what its hosts said by themselves."""
 
@@ -59,10 +66,11 @@ def write_page(record: Record) -> None:
 
 def _parts(record: Record) -> Iterator[Sequence[str]]:
     yield [_INTRODUCTION]
-    if any(point.why for point in record.points):
+    virtual = [point for point in record.points if point.clock is Clock.VIRTUAL]
+    if any(point.why for point in virtual):
         yield [RULE]
     for workload, title in _TITLES.items():
-        points = [point for point in record.points if point.parameters["workload"] == workload]
+        points = [point for point in virtual if point.parameters["workload"] == workload]
         if points:
             metric = WORKLOADS[workload].headline
             yield [f"## {title}", "", *_table(record, points, metric, is_compared=True)]
@@ -71,9 +79,20 @@ def _parts(record: Record) -> Iterator[Sequence[str]]:
             for other, subtitle in _WHY[workload].items():
                 if any(other in point.metrics for point in points):
                     yield [f"{subtitle}:", "", *_table(record, points, other)]
+    yield from _processors(record)
     rows = [(each.claim, each.paper, each.measured or "-", _verdict(each)) for each in record.claims]
     yield ["## Claims", "", *table(("claim", "expected", "measured", "verdict"), rows)]
     yield ["## To repeat it", "", f"Measured by commit {record.commit}:", "", *_sources(record)]
+
+
+def _processors(record: Record) -> Iterator[Sequence[str]]:
+    """Yields what downloads cost the hosts, which only the real clock shows."""
+    points = [point for point in record.points if point.clock is Clock.REAL and point.parameters["workload"] == "bulk"]
+    if points:
+        yield ["## A download on the real clock"]
+        measured = [metric for metric in _PROCESSORS if any(metric in point.metrics for point in points)]
+        for metric in measured:
+            yield [f"{_PROCESSORS[metric]}:", "", *_table(record, points, metric)]
 
 
 def _verdict(claim: Claim) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from experiments.claims import check_claims
+from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.project import PROJECT
 from results.records import CellResult, Claim, ParameterValue, RunRecord, Verdict
@@ -40,6 +41,7 @@ class Point:
     """What the cells of a transport, a pair of paths and a workload measured.
 
     Attributes:
+        clock: on which they were measured; records from before have the virtual one alone.
         repetitions: number of usable cells.
         verdict: that of the worst cell.
         why: what `causes.cause` says; empty in records from before.
@@ -50,6 +52,7 @@ class Point:
     verdict: Verdict
     metrics: dict[str, Value]
     why: str = ""
+    clock: Clock = Clock.VIRTUAL
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def write(record: Record, file: Path = RECORD) -> None:
 
 
 def record_of(store: Store, names: Sequence[str]) -> Record:
-    """Returns the record of some runs of the league, each with cells of its own.
+    """Returns the record of some runs of the league, each with cells of its own on its clock.
 
     Raises:
         UsageError: a run is of another scenario, or they were measured by several commits or by a modified checkout.
@@ -102,13 +105,23 @@ def record_of(store: Store, names: Sequence[str]) -> Record:
         raise UsageError("the runs were measured by a modified checkout, or by none", "commit, and measure again")
     of_runs = [store.cells(run.run_id) for run in runs]
     cells = [cell for members in of_runs for cell in members]
+    of_clocks = {clock: [cell for cell in cells if cell.clock is clock] for clock in Clock}
     return Record(
         commit,
         {name: _only_one(_units(cells, name), f"units of {name}") for name in metric_names(cells)},
         [_source(run, members) for run, members in zip(runs, of_runs, strict=True)],
-        [_point(members) for members in group(cells, AXES).values()],
-        check_claims(league_claims(), cells, "full"),
+        [_point(members) for of_clock in of_clocks.values() for members in group(of_clock, AXES).values()],
+        _claims(of_clocks),
     )
+
+
+def _claims(of_clocks: Mapping[Clock, Sequence[CellResult]]) -> list[Claim]:
+    """Judges claims about processors by cells of the real clock, if there are any, and all others in virtual time."""
+    judged = []
+    for check in league_claims():
+        clock = Clock.REAL if check.needs_real_clock and of_clocks[Clock.REAL] else Clock.VIRTUAL
+        judged += check_claims([check], of_clocks[clock], "full")
+    return judged
 
 
 def _point(cells: Sequence[CellResult]) -> Point:
@@ -119,6 +132,7 @@ def _point(cells: Sequence[CellResult]) -> Point:
         overall(cells),
         {name: Value(mean.value, mean.low, mean.high) for name, mean in means.items()},
         cause(usable(cells) or cells),
+        cells[0].clock,
     )
 
 

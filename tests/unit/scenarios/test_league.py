@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from flightpath.errors import UsageError
-from results.records import CellResult, Measurement, Series
+from results.records import CellResult, Certificate, ClaimVerdict, Measurement, Series, Verdict
 from results.store.store import Store
 from scenarios.league import __main__ as command
 from scenarios.league import page, record
@@ -19,13 +19,15 @@ from tests.support.plans import plan_of
 COMMIT = "0123456789ab"
 
 
-def cells(workload: str, metric: str, values: dict[str, tuple[float, ...]]) -> list[CellResult]:
+def cells(workload: str, metric: str, values: dict[str, tuple[float, ...]], clock: str = "virtual") -> list[CellResult]:
     """Repetitions of some transports over equal paths."""
-    return [
+    certificate = Certificate(Verdict.FAITHFUL, (), {"clock": clock})
+    points = [
         measured({"transport": transport, "paths": "equal", "workload": workload}, repetition, **{metric: value})
         for transport, repeated in values.items()
         for repetition, value in enumerate(repeated, start=1)
     ]
+    return [dataclasses.replace(point, certificate=certificate) for point in points]
 
 
 def stored(store: Store, results: list[CellResult], commit: str = COMMIT, scenario: str = "transport_league") -> str:
@@ -68,6 +70,20 @@ def test_the_page_says_why_and_by_which_rule(store):
     points = [dataclasses.replace(point, why=f"{point.parameters['transport']} is why") for point in found.points]
     text = page.page_of(dataclasses.replace(found, points=points))
     assert row_of(text, "Why:") == ["tcp is why", "mptcp is why"] and RULE in text
+
+
+def test_what_processors_cost_is_judged_and_shown_by_cells_of_the_real_clock_alone(store):
+    rates = {"tcp": (5e7, 5e7), "quic noq": (4.8e7, 4.8e7)}
+    virtual = stored(store, cells("bulk", "goodput", rates))
+    (without,) = (each for each in record.record_of(store, [virtual]).claims if "processor time" in each.claim)
+    assert "needs the real clock" in without.why
+    costs = {"tcp": (5.0, 5.2), "quic noq": (20.0, 21.0)}
+    found = record.record_of(store, [virtual, stored(store, cells("bulk", "cpu_receiver", costs, "real"))])
+    (judged,) = (each for each in found.claims if "processor time" in each.claim)
+    assert judged.verdict is ClaimVerdict.REPRODUCED
+    text = page.page_of(found)
+    assert row_of(text, "## A download") == ["**50**", "48"], "the other clock's cells are no repetitions of these"
+    assert row_of(text, "Processor time of the receiver, in per cent of a core:")[0].startswith("5.1 (")
 
 
 def test_the_committed_page_is_that_of_the_record():
