@@ -1,4 +1,4 @@
-"""The fat tree of `tests.bench.fat_tree` by stock Mininet, started and ended: `python -m tests.bench.stock_tree 4`."""
+"""The fat tree of `tests.bench.network` by stock Mininet, started and ended: `python -m tests.bench.stock_tree 4`."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
 """How the processor time of a network in virtual time grows with its hosts, links and packets.
 
-Each network has a kernel of its own, which prints a word at the end of each phase (`tests.bench.fat_tree`). Then the
+Each network has a kernel of its own, which prints a word at the end of each phase (`tests.bench.network`). Then the
 processor time of all processes of this sandbox is read, so other work on the machine is not counted. A star has the
 hosts of a fat tree and a third of its links. A packet crosses six links of a fat tree, whatever its size, of which four
 may have a rate and a delay, and two of a star. A network that took longer than ten minutes of real time is the last one
@@ -23,14 +23,18 @@ from typing import Any
 
 from flightpath.project import PROJECT
 from results.figures import style
-from tests.bench.fat_tree import BEGAN, DOWN, EXCHANGED, PHASES, TRIED, UP
 from tests.bench.figures import Figure
 from tests.bench.growth import HOSTS, ONCE
+from tests.bench.network import BEGAN, DOWN, EXCHANGED, PHASES, TRIED, UP
 from tests.bench.processes import sandbox_cpu_s
 
 SECTION = "growth in virtual time"
 TREE, STAR, EMULATED = "fat tree", "star", "fat tree, emulated links"
-_WORDS = {TREE: (), STAR: ("--star",), EMULATED: ("--links", "bandwidth=1Gbit delay=50us")}
+_WORDS = {
+    TREE: ("{pods}",),
+    STAR: ("single,{hosts}",),
+    EMULATED: ("{pods}", "--links", "bandwidth=1Gbit delay=50us"),
+}
 START, END, PACKET = "up", "down", "a packet"
 
 _PACKETS = 10_000
@@ -48,7 +52,8 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
             began_s = time.monotonic()
             for number in range(1, (1 if pods in ONCE else rounds) + 1):
                 yield f"round {number}: {kind}, {hosts} hosts"
-                used_s = _phases(["-m", "tests.bench.fat_tree", str(pods), *words, "--packets", str(_PACKETS)])
+                network = [word.format(pods=pods, hosts=hosts) for word in words]
+                used_s = _phases(["-m", "tests.bench.network", *network, "--packets", str(_PACKETS)])
                 samples[START].append(used_s[UP] - used_s[BEGAN])
                 samples[PACKET].append((used_s[EXCHANGED] - used_s[TRIED]) / (2 * _PACKETS) * 1e6)
                 samples[END].append(used_s[DOWN] - used_s[EXCHANGED])

@@ -1,8 +1,9 @@
-"""A fat tree that is started, tried and ended, with what that costs: `python -m tests.bench.fat_tree 16 --sample 100`.
+"""A network that is started, tried and ended, with what that costs: `python -m tests.bench.network 16 --sample 100`.
 
-Prints a word when it begins and at the end of each phase, so that whoever reads it knows what the phase cost, and then
-one JSON object: times in seconds, `cpu_s` in seconds of all processes in the sandbox (0 in virtual time, where
-computing takes no time), `kb_per_host` from the memory that the machine has available before and after the start.
+It is a fat tree, or a topology of Mininet: `tree,5,4`, `torus,10,10` or `single,1024`. Prints a word when it begins and
+at the end of each phase, so that whoever reads it knows what the phase cost, and then one JSON object: times in
+seconds, `cpu_s` in seconds of all processes in the sandbox (0 in virtual time, where computing takes no time),
+`kb_per_host` from the memory that the machine has available before and after the start.
 """
 
 import argparse
@@ -17,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mininet.topo import Topo
+from mininet.topo import SingleSwitchTopo, Topo
+from mininet.topolib import TorusTopo, TreeTopo
 
 from flightpath.overrides import override
 from flightpath.waiting import timeout_scale
@@ -33,19 +35,28 @@ _ICMP = struct.Struct("!BBHHH")
 _IP_HEADER_BYTES = 20
 _TIMEOUT_S = 10.0
 _SEED = 1
+_OF_MININET = {"single": SingleSwitchTopo, "tree": TreeTopo, "torus": TorusTopo}
 
 PHASES = BEGAN, UP, TRIED, EXCHANGED, DOWN = "began", "up", "tried", "exchanged", "down"
 """Words that are printed in this order."""
 
 
-class Star(FatTree):
-    """The hosts of a fat tree at a single switch, so that each has one link and not three."""
+class OfMininet(FatTree):
+    """A topology of Mininet, whose hosts have the addresses of a fat tree's."""
 
     @override
-    def build(self, pods: int | str = 4, *_: Any, **__: Any) -> None:
-        self.addSwitch("s1", dpid=f"{1:016x}")
-        for number in range(1, int(pods) ** 3 // 4 + 1):
-            self._add_host(number, "s1", number, LinkSpec(), None)
+    def build(self, plain: Topo, *_: Any, **__: Any) -> None:  # type: ignore[override]
+        self._spec, self._count = None, 0
+        for number, switch in enumerate(plain.switches(), start=1):
+            self.addSwitch(switch, dpid=f"{number:016x}")
+        for one, other in plain.links():
+            if plain.isSwitch(one) and plain.isSwitch(other):
+                here, there = plain.port(one, other)
+                self._join(one, here, other, there)
+        switch_of = {end: other for one, other in plain.links() for end, other in ((one, other), (other, one))}
+        for number, host in enumerate(plain.hosts(), start=1):
+            _, port = plain.port(host, switch_of[host])
+            self._add_host(number, switch_of[host], port, LinkSpec(), None)
 
 
 def main(network: Topo, policy: str | None, sample: int, packets: int) -> int:
@@ -126,16 +137,23 @@ def _available_kb() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
 
 
+def _network(text: str, links: str | None) -> Topo:
+    """Returns the network that a word stands for: a number of pods, or one of Mininet's topologies."""
+    name, *numbers = text.split(",")
+    if name.isdigit():
+        return FatTree(pods=name, links=links)
+    return OfMininet(_OF_MININET[name](*map(int, numbers)))
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.fat_tree", description=__doc__)
-    parser.add_argument("pods", type=int, help="16 has 1024 hosts, 320 switches and 3072 links")
-    parser.add_argument("--star", action="store_true", help="its hosts at a single switch instead")
-    parser.add_argument("--links", metavar="TEXT", help='links between switches, as "bandwidth=1Gbit delay=50us"')
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.network", description=__doc__)
+    parser.add_argument("network", help="pods of a fat tree (16: 1024 hosts, 320 switches, 3072 links); or tree,5,4")
+    parser.add_argument("--links", metavar="TEXT", help="links of a fat tree's switches: 'bandwidth=1Gbit delay=50us'")
     parser.add_argument("--policy", help="steer by this policy (without: shortest paths only)")
     parser.add_argument(
         "--sample", type=int, default=10, metavar="N", help="hosts of which all pairs exchange a packet"
     )
     parser.add_argument("--packets", type=int, default=0, metavar="N", help="exchanges between the first and last host")
     options = parser.parse_args()
-    network = (Star if options.star else FatTree)(pods=options.pods, links=options.links)
+    network = _network(options.network, options.links)
     sys.exit(sandbox.run_inside(lambda: main(network, options.policy, options.sample, options.packets)))
