@@ -17,6 +17,7 @@ from flightpath.errors import UsageError
 from flightpath.parsers import Parser
 from results.store.location import StoreLocation, add_store_options, store_location
 from results.store.store import DEFAULT_FOLDER
+from scenarios.command.study import StudyOption
 from topologies.links.emulators import EMULATORS
 from topologies.links.events import EVENT_FORMS, EVENT_KEYS, normalised
 from topologies.testbed.openvswitch import DATAPATHS
@@ -78,6 +79,12 @@ def parser_of(scenario: Scenario, prog: str | None = None) -> argparse.ArgumentP
     parser.add_argument("--datapath", choices=DATAPATHS, default="auto", help="datapath of switches (default auto)")
     _add_placement_options(parser)
     own = parser.add_argument_group(f"{scenario.name} options")
+    own.add_argument(
+        "--study",
+        action=StudyOption,
+        metavar="FILE",
+        help='take options from a TOML file as if they stood here, one in a line: page-weight = ["2k", "11k"]',
+    )
     for parameter in _parameters(scenario):
         try:
             _add_parameter(own, parameter)

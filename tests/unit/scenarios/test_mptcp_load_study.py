@@ -97,3 +97,38 @@ def test_a_scaled_plan_has_the_same_times():
     assert MptcpLoad().estimate_s(scaled.cells()[0], scaled) == MptcpLoad().estimate_s(full.cells()[0], full)
     (link, _) = SetUp(scaled.cells()[0], scaled).planes()
     assert (link.bandwidth_bps, link.queue) == (20_000_000, "400p")
+
+
+def test_a_file_of_options_is_the_same_as_the_options_and_what_follows_it_adds_to_it(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'page-weight = ["2k", "11k"]\nbuffering = ["off", "on"]\nbandwidth = "80Mbit,20Mbit"\nloads = [500, 800]\n'
+        "repeat = 3\nfull = true\nrecord = false\n"
+    )
+    words = "--page-weight 2k --page-weight 11k --buffering off,on --bandwidth 80Mbit,20Mbit --loads 500,800"
+    plan = plan_of(MptcpLoad(), "--study", str(file), "--threads", "100", "--repeat", "2")
+    assert plan == plan_of(MptcpLoad(), *words.split(), "--full", "--threads", "100", "--repeat", "2")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("page-weigth = 1", "page-weigth: there is no such option"),
+        ('study = "again.toml"', "study: there is no such option"),
+        ("repeat = [1, 2]", "repeat: --repeat takes one value"),
+        ("repeat = true", "repeat: a text or a number is wanted"),
+        ('full = "yes"', "full: true or false is wanted"),
+        ("loads = []", "loads: a text, a number, or a list of them is wanted"),
+        ("[loads]", "loads: a text, a number, or a list of them is wanted"),
+        ("a b", "at line 1"),
+        ("\xff", "codec"),
+        (None, "cannot read"),
+    ],
+)
+def test_a_file_of_options_that_makes_no_sense_is_refused_in_a_sentence(tmp_path, line, reason):
+    file = tmp_path / "study.toml"
+    if line is not None:
+        file.write_bytes(line.encode("latin-1"))
+    with pytest.raises(UsageError, match=r"^--study: ") as raised:
+        plan_of(MptcpLoad(), "--study", str(file))
+    assert reason in str(raised.value) and str(file) in str(raised.value)
