@@ -1,5 +1,6 @@
 """TCP, MPTCP, QUIC, multipath QUIC and MPT-GRE over pairs of paths: our own experiment."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from results.figures.style import Look
 from results.records import Cell, Measurement, Metric
 from scenarios.league.claims import MULTIPATH_QUICS, league_claims
 from scenarios.league.paths import PATHS, PathPair
-from scenarios.league.workloads import MB, WORKLOADS, Rival, Workload, over_quic, over_tcp
+from scenarios.league.workloads import MB, WORKLOADS, Beside, Rival, Workload, over_quic, over_tcp
 from services.quic.implementation import Implementation
 from services.quic.implementations import IMPLEMENTATIONS
 from topologies.links.emulated_link import EmulatedLink
@@ -156,7 +157,7 @@ class TransportLeague(Scenario):
         links = self.link_names(run.testbed, run.cell, run.plan)
         before = link_counters.read_counters(links)
         is_cut = any(event.carrier is False for event in self.link_events(run.cell, run.plan))
-        measured = _measured(run, is_cut=is_cut)
+        measured = _measured(run, self.load_s(run.cell, run.plan), is_cut=is_cut)
         after = link_counters.read_counters(links)
         moved = {path: after[f"{path}.b_to_a"] - before[f"{path}.b_to_a"] for path in links}
         if _transport(run.cell) in _ONE_PATH:
@@ -175,21 +176,22 @@ class TransportLeague(Scenario):
         return [f"the path was not the limit: {limit}"] if limit else []
 
 
-def _measured(run: RunningCell, *, is_cut: bool) -> Measurement:
+def _measured(run: RunningCell, alone_s: float, *, is_cut: bool) -> Measurement:
     workload = _workload(run.cell)
     if not workload.has_rival:
-        return workload.judged(_of_transport(run, workload, is_cut=is_cut))
-    rival = Rival(run)
-    with rival.running():
-        measured = _of_transport(run, workload, is_cut=is_cut)
-        return measured.merged(rival.measurement())
+        return workload.judged(_of_transport(run, workload, contextlib.nullcontext(), is_cut=is_cut))
+    rival = Rival(run, alone_s)
+    measured = _of_transport(run, workload, rival.running(), is_cut=is_cut)
+    download_s = 8 * MB * run.plan.settings["size_mb"] / measured.metrics["goodput"].value
+    return measured.merged(rival.measurement(download_s))
 
 
-def _of_transport(run: RunningCell, workload: Workload, *, is_cut: bool) -> Measurement:
+def _of_transport(run: RunningCell, workload: Workload, beside: Beside, *, is_cut: bool) -> Measurement:
     transport, implementation = _transport(run.cell), _implementation(run.cell)
     if implementation is None:
-        return over_tcp(run, workload, is_mptcp=transport == "mptcp", in_tunnel=transport == "tunnel")
-    return over_quic(run, workload, implementation, is_multipath=transport in MULTIPATH_QUICS, is_cut=is_cut)
+        return over_tcp(run, workload, beside, is_mptcp=transport == "mptcp", in_tunnel=transport == "tunnel")
+    is_multipath = transport in MULTIPATH_QUICS
+    return over_quic(run, workload, implementation, beside, is_multipath=is_multipath, is_cut=is_cut)
 
 
 def _transport(cell: Cell) -> str:

@@ -2,14 +2,16 @@
 
 import contextlib
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from experiments.scenario import RunningCell
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import run_in
 from probes.counters import mptcp
+from probes.counters.sampling import Sampler
 from probes.transfers.iperf3 import Iperf3
 from probes.transfers.quic import QuicTransfer
 from probes.transfers.requests import Requests
@@ -63,42 +65,58 @@ WORKLOADS: Mapping[str, Workload] = {
 """A download; 100 requests of 100 kB, one after the other; 20 Mbit/s for 10 s, in parts of which each has 100 ms; and a
 download beside cubic."""
 
+_SAMPLES = 25
+"""Samples of the flow beside a download in the time that this would take alone."""
 _RECEIVED = re.compile(r"\bbytes_received:(\d+)")
 
 
-class Rival:
-    """A flow of TCP with cubic, from the server to the client over the first path, until the block is left."""
+Beside = contextlib.AbstractContextManager[object]
+"""What goes on beside a workload, and only then."""
 
-    def __init__(self, run: RunningCell) -> None:
+
+class Rival:
+    """A flow of TCP with cubic, from the server to the client over the first path, beside a download.
+
+    Args:
+        alone_s: how long the download would take alone.
+    """
+
+    def __init__(self, run: RunningCell, alone_s: float) -> None:
         self._client, self._server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
         self._sink = StreamSink(self._client, run.folder)
-        self._began_s = 0.0
+        self._sampler = Sampler(self._received, alone_s / _SAMPLES)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Runs the flow."""
+        """Runs the flow as long as the block, with which the download begins."""
         with self._sink:
             flow = TcpFlow(congestion_control="cubic", seconds=LONGEST_S).start(self._server, self._client.address())
-            self._began_s = time.monotonic()
             try:
-                yield
+                with self._sampler:
+                    yield
             finally:
                 flow.stop()
 
-    def measurement(self) -> Measurement:
-        """Returns `rival_goodput` (bit/s) since the start of the flow.
+    def _received(self) -> Mapping[str, float]:
+        sockets = run_in(self._client, ["ss", "-tinH", "state", "established", f"sport = :{self._sink.port}"])
+        received = _RECEIVED.search(sockets)
+        return {"received": int(received[1]) if received else 0}
+
+    def measurement(self, download_s: float) -> Measurement:
+        """Returns `rival_goodput` (bit/s) during the download, which took `download_s`; its program ends later.
 
         Raises:
-            MeasurementFailed: the flow has ended.
+            MeasurementFailed: the flow has ended before.
         """
-        sockets = run_in(self._client, ["ss", "-tinH", "state", "established", f"sport = :{self._sink.port}"])
-        seconds = time.monotonic() - self._began_s
-        if (received := _RECEIVED.search(sockets)) is None:
+        log = self._sampler.log
+        received = [row["received"] for row in log.rows]
+        if received[-1] == 0:
             raise MeasurementFailed("the flow beside the download has ended")
-        return Measurement({"rival_goodput": Metric(8 * int(received[1]) / seconds, "bit/s")})
+        before, after = np.interp([log.times_s[0], log.times_s[0] + download_s], log.times_s, received)
+        return Measurement({"rival_goodput": Metric(8 * (after - before) / download_s, "bit/s")})
 
 
-def over_tcp(run: RunningCell, workload: Workload, *, is_mptcp: bool, in_tunnel: bool) -> Measurement:
+def over_tcp(run: RunningCell, workload: Workload, beside: Beside, *, is_mptcp: bool, in_tunnel: bool) -> Measurement:
     """Applies a workload over TCP, MPTCP, or TCP in a tunnel."""
     client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
     with contextlib.ExitStack() as stack:
@@ -116,7 +134,7 @@ def over_tcp(run: RunningCell, workload: Workload, *, is_mptcp: bool, in_tunnel:
         listening = congestion_control.set_on_listeners
         stack.enter_context(serving(server, run.folder, mptcp=is_mptcp, on_listening=listening))
         run.watch.start_events()
-        with run.watch.recording_congestion_control(SERVER):
+        with beside, run.watch.recording_congestion_control(SERVER):
             measured = probe.run(client, address, watch=run.watch.check)
     counted = mptcp.read_counters(client)
     if is_mptcp:
@@ -127,7 +145,13 @@ def over_tcp(run: RunningCell, workload: Workload, *, is_mptcp: bool, in_tunnel:
 
 
 def over_quic(
-    run: RunningCell, workload: Workload, implementation: Implementation, *, is_multipath: bool, is_cut: bool
+    run: RunningCell,
+    workload: Workload,
+    implementation: Implementation,
+    beside: Beside,
+    *,
+    is_multipath: bool,
+    is_cut: bool,
 ) -> Measurement:
     """Applies a workload over QUIC or multipath QUIC; `is_cut`: a path loses its carrier meanwhile."""
     client, server = run.testbed.host(CLIENT), run.testbed.host(SERVER)
@@ -142,4 +166,5 @@ def over_quic(
     with service:
         run.watch.start_events()
         probe = QuicTransfer(service, size, further_paths=further, limit_s=LONGEST_S, pattern=pattern, is_cut=is_cut)
-        return probe.run(client, first, watch=run.watch.check)
+        with beside:
+            return probe.run(client, first, watch=run.watch.check)

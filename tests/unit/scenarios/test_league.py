@@ -1,17 +1,19 @@
 """The transport league: paths and workloads, its record and its page."""
 
 import dataclasses
+from unittest.mock import Mock
 
 import pytest
 
-from flightpath.errors import UsageError
+from flightpath.errors import MeasurementFailed, UsageError
+from probes.counters.sampling import CounterLog
 from results.records import CellResult, Certificate, ClaimVerdict, Measurement, Series, Verdict
 from results.store.store import Store
 from scenarios.league import __main__ as command
 from scenarios.league import page, record
 from scenarios.league.causes import RULE
 from scenarios.league.paths import PATHS
-from scenarios.league.workloads import WORKLOADS
+from scenarios.league.workloads import WORKLOADS, Rival
 from scenarios.transport_league import TRANSPORTS, TransportLeague
 from tests.support.made_up_runs import measured
 from tests.support.plans import plan_of
@@ -120,6 +122,16 @@ def test_every_cell_has_paths_a_workload_and_events_that_fit():
     for cell in plan.cells():
         assert [link.bandwidth_bps for link in PATHS[cell.parameters["paths"]].links if link.bandwidth_bps]
         assert len(scenario.link_events(cell, plan)) == len(PATHS[cell.parameters["paths"]].events)
+
+
+def test_the_flow_beside_a_download_is_measured_until_that_ends_and_not_until_its_program_does(tmp_path):
+    rival = Rival(Mock(folder=tmp_path), alone_s=1.0)
+    rival._sampler.log = CounterLog([5.0, 6.0, 7.0, 8.0], [{"received": count} for count in (0, 1e6, 2e6, 10e6)])
+    assert rival.measurement(2.0).metrics["rival_goodput"].value == pytest.approx(8e6), "then it is alone"
+    assert rival.measurement(1.5).metrics["rival_goodput"].value == pytest.approx(8e6)
+    rival._sampler.log = CounterLog([5.0, 6.0], [{"received": count} for count in (1e6, 0)])
+    with pytest.raises(MeasurementFailed, match="has ended"):
+        rival.measurement(1.0)
 
 
 def test_what_comes_after_its_deadline_is_not_on_time():
