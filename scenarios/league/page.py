@@ -41,7 +41,7 @@ _WHY: Mapping[str, Mapping[str, str]] = {
     },
     "requests": {"latency_service_p99": "99th percentile", **_SHARE},
     "stream": {"latency_intended_p99": "99th percentile", **_SHARE},
-    "shared": {"rival_goodput": "The other flow"},
+    "shared": {"rival_goodput": "The other flow", **_SHARE},
 }
 """What tells why, of each workload: metrics with their titles."""
 _PROCESSORS = {

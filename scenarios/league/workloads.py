@@ -105,6 +105,8 @@ class Rival:
     def measurement(self, download_s: float) -> Measurement:
         """Returns `rival_goodput` (bit/s) during the download, which took `download_s`; its program ends later.
 
+        The fact `rival_bytes` is all that the flow carried.
+
         Raises:
             MeasurementFailed: the flow has ended before.
         """
@@ -113,7 +115,8 @@ class Rival:
         if received[-1] == 0:
             raise MeasurementFailed("the flow beside the download has ended")
         before, after = np.interp([log.times_s[0], log.times_s[0] + download_s], log.times_s, received)
-        return Measurement({"rival_goodput": Metric(8 * (after - before) / download_s, "bit/s")})
+        goodput = Metric(8 * (after - before) / download_s, "bit/s")
+        return Measurement({"rival_goodput": goodput}, metadata={"rival_bytes": received[-1]})
 
 
 def over_tcp(run: RunningCell, workload: Workload, beside: Beside, *, is_mptcp: bool, in_tunnel: bool) -> Measurement:
