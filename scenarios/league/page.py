@@ -1,5 +1,6 @@
 """The league's record as a page."""
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.judging import EQUAL_PERCENT
@@ -82,7 +83,7 @@ def _parts(record: Record) -> Iterator[Sequence[str]]:
     yield from _processors(record)
     rows = [(each.claim, each.paper, each.measured or "-", _verdict(each)) for each in record.claims]
     yield ["## Claims", "", *table(("claim", "expected", "measured", "verdict"), rows)]
-    yield ["## To repeat it", "", f"Measured by commit {record.commit}:", "", *_sources(record)]
+    yield ["## To repeat it", "", *_sources(record)]
 
 
 def _processors(record: Record) -> Iterator[Sequence[str]]:
@@ -101,7 +102,7 @@ def _verdict(claim: Claim) -> str:
 
 def _sources(record: Record) -> Iterator[str]:
     for source in record.sources:
-        yield f"- `{source.command}`: {source.certificate}"
+        yield f"- `{source.command}` at commit {source.commit}: {source.certificate}"
 
 
 def _table(record: Record, points: Sequence[Point], metric: str, *, is_compared: bool = False) -> list[str]:
@@ -112,7 +113,8 @@ def _table(record: Record, points: Sequence[Point], metric: str, *, is_compared:
         if metric in point.metrics
     }
     transports = [name for name in _transports(record) if any(name == transport for _, transport in of_places)]
-    factor, unit = scale([point.metrics[metric].value for point in of_places.values()], record.units[metric])
+    usual = statistics.median(point.metrics[metric].value for point in of_places.values())
+    factor, unit = scale([usual], record.units[metric])
     rows = []
     for paths in PATHS:
         row = {name: of_places[paths, name] for name in transports if (paths, name) in of_places}

@@ -57,18 +57,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Source:
-    """A run of the record, the command that repeats it, and the verdict on its cells."""
+    """A run of the record, the command that repeats it, its commit, and the verdict on its cells."""
 
     run: str
     command: str
+    commit: str
     certificate: str
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured of the league, by one commit."""
+    """What was measured of the league."""
 
-    commit: str
     units: dict[str, str]
     sources: list[Source]
     points: list[Point]
@@ -94,20 +94,18 @@ def record_of(store: Store, names: Sequence[str]) -> Record:
     """Returns the record of some runs of the league, each with cells of its own on its clock.
 
     Raises:
-        UsageError: a run is of another scenario, or they were measured by several commits or by a modified checkout.
+        UsageError: a run is of another scenario or of a modified checkout.
     """
     runs = [store.run(name) for name in names]
     for run in runs:
         if run.scenario != _SCENARIO:
             raise UsageError(f"{run.run_id} is a run of {run.scenario}, not of {_SCENARIO}")
-    commit = _only_one((str(run.environment.get("commit", "")) for run in runs), "commits")
-    if not commit.isalnum():
-        raise UsageError("the runs were measured by a modified checkout, or by none", "commit, and measure again")
+        if not str(run.environment.get("commit", "")).isalnum():
+            raise UsageError(f"{run.run_id} is of a modified checkout, or of none", "commit, and measure again")
     of_runs = [store.cells(run.run_id) for run in runs]
     cells = [cell for members in of_runs for cell in members]
     of_clocks = {clock: [cell for cell in cells if cell.clock is clock] for clock in Clock}
     return Record(
-        commit,
         {name: _only_one(_units(cells, name), f"units of {name}") for name in metric_names(cells)},
         [_source(run, members) for run, members in zip(runs, of_runs, strict=True)],
         [_point(members) for of_clock in of_clocks.values() for members in group(of_clock, AXES).values()],
@@ -137,7 +135,7 @@ def _point(cells: Sequence[CellResult]) -> Point:
 
 
 def _source(run: RunRecord, cells: Sequence[CellResult]) -> Source:
-    return Source(run.run_id, shlex.join(run.command), badge_text(cells))
+    return Source(run.run_id, shlex.join(run.command), str(run.environment["commit"]), badge_text(cells))
 
 
 def _units(cells: Sequence[CellResult], metric: str) -> Iterable[str]:

@@ -62,12 +62,18 @@ class _Server(QuicConnectionProtocol):
         super().__init__(*arguments, **options)
         self._requests: dict[int, tuple[bytes, int]] = {}
         """Letter and number of bytes so far of each stream."""
+        self._begun: dict[int, bytes] = {}
+        """The first part of each request of which the rest comes in another packet."""
 
     def quic_event_received(self, event: QuicEvent) -> None:
         if not isinstance(event, StreamDataReceived):
             return
         stream, data = event.stream_id, event.data
         if stream not in self._requests:
+            data = self._begun.pop(stream, b"") + data
+            if len(data) < _REQUEST.size:
+                self._begun[stream] = data
+                return
             letter, number = _REQUEST.unpack_from(data)
             self._requests[stream] = (letter, 0)
             data = data[_REQUEST.size :]

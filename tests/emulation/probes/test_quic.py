@@ -1,7 +1,10 @@
 """QUIC and multipath QUIC between two hosts: every byte arrives, over the paths that it should take."""
 
+from pathlib import Path
+
 import pytest
 
+from flightpath.commands import run
 from flightpath.errors import MeasurementFailed, UsageError
 from probes.counters import links as link_counters
 from probes.transfers.quic import QuicTransfer
@@ -75,3 +78,22 @@ def test_each_request_has_a_stream_and_takes_what_the_path_takes(name):
                 assert len(found.series["latency"].values) == pattern.count
             with pytest.raises(UsageError, match="pattern"):
                 QuicTransfer(service, 1, pattern=pattern)
+
+
+def test_a_request_that_two_packets_divide_is_answered():
+    """After an outage aioquic fills its packets with requests, and divides the last one."""
+    feed = """
+import asyncio
+import aioquic_program as program
+from unittest.mock import Mock
+from aioquic.quic.events import StreamDataReceived
+async def feed():
+    server = program._Server(Mock())
+    request = program._REQUEST.pack(b"d", 5)
+    for data, is_last in ((request[:1], False), (request[1:3], False), (request[3:], True)):
+        server.quic_event_received(StreamDataReceived(data=data, end_stream=is_last, stream_id=4))
+    server._quic.send_stream_data.assert_called_once_with(4, bytes(5), end_stream=True)
+asyncio.run(feed())
+"""
+    *python, program = IMPLEMENTATIONS["aioquic"].program()
+    run([*python[:-1], "-c", f"import sys; sys.path.append({str(Path(program).parent)!r})\n{feed}"])

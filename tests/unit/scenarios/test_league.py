@@ -104,7 +104,6 @@ def test_a_record_is_read_as_it_was_written_and_refused_if_it_is_none(store, tmp
 @pytest.mark.parametrize(
     ("commits", "scenario", "message"),
     [
-        ((COMMIT, "ba9876543210"), "transport_league", "several commits"),
         ((f"{COMMIT}, modified 1f3a9c2b",), "transport_league", "modified checkout"),
         ((COMMIT,), "dtn_mss", "is a run of dtn_mss"),
     ],
