@@ -51,6 +51,9 @@ _PROCESSORS = {
     "cpu_receiver": "Processor time of the receiver, in per cent of a core",
 }
 """What the real clock's downloads show: metrics with their titles."""
+_PROCESSORS_OF = """\
+Processor time is that of the programs that transfer, with the kernel's work in their calls. The tunnel's own programs
+are not counted."""
 _NOTHING = 0.01
 """Least value that is shown: below it, a path carried no more than what its hosts said by themselves."""
 
@@ -90,7 +93,7 @@ def _processors(record: Record) -> Iterator[Sequence[str]]:
     """Yields what downloads cost the hosts, which only the real clock shows."""
     points = [point for point in record.points if point.clock is Clock.REAL and point.parameters["workload"] == "bulk"]
     if points:
-        yield ["## A download on the real clock"]
+        yield ["## A download on the real clock", "", _PROCESSORS_OF]
         measured = [metric for metric in _PROCESSORS if any(metric in point.metrics for point in points)]
         for metric in measured:
             yield [f"{_PROCESSORS[metric]}:", "", *_table(record, points, metric)]
