@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from flightpath.command_line import exit_code_of
 from flightpath.completion import complete_from_memory, is_completing, parse, take_word
 from flightpath.errors import UsageError
 from flightpath.launcher import prepare_process, require_trusted_owner
@@ -77,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words or words[0].startswith("-"):
         return _help(words)
     name, *rest = words
-    return exit_code_of(lambda: _run(name, rest))
+    return import_module("flightpath.command_line").exit_code_of(lambda: _run(name, rest))
 
 
 def _run(name: str, arguments: Sequence[str]) -> int:

@@ -1,15 +1,18 @@
-"""Shell completion for bash and zsh, with argcomplete, from the commands' own parsers."""
+"""Shell completion for bash and zsh, with argcomplete, from the commands' own parsers.
+
+Every command parses here, so what only a Tab needs is loaded by then.
+"""
 
 import argparse
 import os
 from collections.abc import Collection, Sequence
 from importlib import import_module
 
-from flightpath.completion_cache import remember, remembered
 from flightpath.parsers import Parser
 
 SHELLS = ("bash", "zsh")
 
+_CACHE = "flightpath.completion_cache"
 _SKIPPED = "_ARGCOMPLETE"
 """Variable that is set while a shell requests completions: the number of words that are the program itself."""
 
@@ -42,7 +45,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = Non
     """Parses arguments, by default `sys.argv`; if a shell requests completions, prints them and ends the process."""
     if is_completing():
         if command := " ".join(_words()[1 : _skipped()]):
-            parser = remember(command, parser)
+            parser = import_module(_CACHE).remember(command, parser)
         import_module("argcomplete").autocomplete(parser)
     return parser.parse_args(arguments)
 
@@ -53,7 +56,7 @@ def complete_from_memory() -> None:
     own = OWN_PARSERS.get(words[1], ()) if len(words) > count else ()
     if own is None or any(word == words[count] for word in own):
         count += 1
-    if count > 1 and (parser := remembered(" ".join(words[1:count]))):
+    if count > 1 and (parser := import_module(_CACHE).remembered(" ".join(words[1:count]))):
         os.environ[_SKIPPED] = str(count)
         import_module("argcomplete").autocomplete(parser)
 
