@@ -11,6 +11,7 @@ from experiments.figures import stacked_metrics
 from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, at_least
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
+from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from probes.counters import links as link_counters
 from results.figures import style
@@ -33,6 +34,8 @@ QUICS = tuple(f"quic {name}" for name in IMPLEMENTATIONS)
 TRANSPORTS = ("tcp", "mptcp", "tunnel", *QUICS, *MULTIPATH_QUICS)
 _ONE_PATH = ("tcp", *QUICS)
 _SLOW_TO_MEASURE = "quic aioquic"
+_MOST_OF_A_PATH = 1.01
+"""Share of a path's payload limit that may be found: one header stands for several segments of a GSO packet."""
 """Its programs are in Python, so that a cell takes many times as long as the others'."""
 
 _SHARES = {"share_path1": Look("first path", style.BLUE), "share_path2": Look("second path", style.ORANGE, hatch="///")}
@@ -169,12 +172,27 @@ class TransportLeague(Scenario):
         if _workload(run.cell).pattern is None:
             sum_bps = PAYLOAD_SHARE * sum(link.bandwidth_bps or 0 for link in _paths(run.cell).links)
             shares["share_of_sum"] = measured.metrics["goodput"].value / sum_bps
+            if not run.plan.events:  # which may raise a path's rate
+                require_possible(measured.metrics, shares, _paths(run.cell))
         return measured.merged(Measurement({name: Metric(100 * share, "%") for name, share in shares.items()}))
 
     @override
     def reasons_unusable(self, measured: Measurement) -> Sequence[str]:
         limit = measured.metadata.get("limit")
         return [f"the path was not the limit: {limit}"] if limit else []
+
+
+def require_possible(metrics: Mapping[str, Metric], shares: Mapping[str, float], paths: PathPair) -> None:
+    """Raises MeasurementFailed if a path carried more payload than it can, beside a download's all that shares it."""
+    for number, link in enumerate(paths.links, start=1):
+        carried_bps = shares[f"share_path{number}"] * metrics["goodput"].value
+        if number == 1 and "rival_goodput" in metrics:
+            carried_bps += metrics["rival_goodput"].value
+        limit_bps = PAYLOAD_SHARE * (link.bandwidth_bps or float("inf"))
+        if carried_bps > _MOST_OF_A_PATH * limit_bps:
+            raise MeasurementFailed(
+                f"path {number} carried {carried_bps / limit_bps:.1%} of what it can: a rate is wrong"
+            )
 
 
 def _fills_all_paths(workload: Workload) -> bool:

@@ -7,14 +7,14 @@ import pytest
 
 from flightpath.errors import MeasurementFailed, UsageError
 from probes.counters.sampling import CounterLog
-from results.records import CellResult, Certificate, ClaimVerdict, Measurement, Series, Verdict
+from results.records import CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 from results.store.store import Store
 from scenarios.league import __main__ as command
 from scenarios.league import page, record
 from scenarios.league.causes import RULE
 from scenarios.league.paths import PATHS
 from scenarios.league.workloads import WORKLOADS, Rival
-from scenarios.transport_league import TRANSPORTS, TransportLeague
+from scenarios.transport_league import TRANSPORTS, TransportLeague, require_possible
 from tests.support.made_up_runs import measured
 from tests.support.plans import plan_of
 
@@ -131,6 +131,19 @@ def test_the_flow_beside_a_download_is_measured_until_that_ends_and_not_until_it
     rival._sampler.log = CounterLog([5.0, 6.0], [{"received": count} for count in (1e6, 0)])
     with pytest.raises(MeasurementFailed, match="has ended"):
         rival.measurement(1.0)
+
+
+def test_no_path_carries_more_than_it_can_also_with_the_flow_beside_the_download():
+    """1 Gbit/s seemed to carry 108 % of its payload while the other flow was measured for too long."""
+    rates = {"goodput": Metric(730e6, "bit/s"), "rival_goodput": Metric(220e6, "bit/s")}
+    first = {"share_path1": 1.0, "share_path2": 0.0}
+    require_possible(rates, first, PATHS["near"])
+    for wrong, shares in (
+        ({"rival_goodput": Metric(304e6, "bit/s")}, first),
+        ({"goodput": Metric(1e9, "bit/s")}, {"share_path1": 0.0, "share_path2": 1.0}),
+    ):
+        with pytest.raises(MeasurementFailed, match="of what it can: a rate is wrong"):
+            require_possible({**rates, **wrong}, shares, PATHS["near"])
 
 
 def test_what_comes_after_its_deadline_is_not_on_time():
