@@ -100,7 +100,7 @@ class Rival:
     def _received(self) -> Mapping[str, float]:
         sockets = run_in(self._client, ["ss", "-tinH", "state", "established", f"sport = :{self._sink.port}"])
         received = _RECEIVED.search(sockets)
-        return {"received": int(received[1]) if received else 0}
+        return {"received": int(received[1]) if received else 0}  # `ss` leaves out what is 0
 
     def measurement(self, download_s: float) -> Measurement:
         """Returns `rival_goodput` (bit/s) during the download, which took `download_s`; its program ends later.
