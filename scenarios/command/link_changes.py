@@ -21,7 +21,8 @@ class LinkChanges:
     def __init__(self, scenario: Scenario, plan: Plan, environment: Mapping[str, object]) -> None:
         self._scenario, self._plan = scenario, plan
         self._of_cell = {cell.label: self._texts(cell) for cell in plan.cells()}
-        if environment.get(_KEY, self._digest()) != self._digest():
+        self._digest = hashlib.sha256(repr(sorted(self._of_cell.items())).encode()).hexdigest()
+        if environment.get(_KEY, self._digest) != self._digest:
             raise UsageError(
                 "--resume: the links would change otherwise than when the run began",
                 "undo the changes of the table that they follow, or begin a new run",
@@ -29,7 +30,7 @@ class LinkChanges:
 
     def facts(self) -> dict[str, str]:
         """Returns what the environment of a run has of this, for its resumption."""
-        return {_KEY: self._digest()} if any(self._of_cell.values()) else {}
+        return {_KEY: self._digest} if any(self._of_cell.values()) else {}
 
     def require_unchanged(self, cell: Cell) -> None:
         """Raises a UsageError if a cell that has just been measured may have read another table."""
@@ -41,6 +42,3 @@ class LinkChanges:
 
     def _texts(self, cell: Cell) -> list[str]:
         return [str(event) for event in self._scenario.link_events(cell, self._plan)]
-
-    def _digest(self) -> str:
-        return hashlib.sha256(repr(sorted(self._of_cell.items())).encode()).hexdigest()

@@ -44,9 +44,8 @@ def _words(where: str, option: str, value: object, actions: dict[str, argparse.A
         raise UsageError(f"--study: {where}: there is no such option", did_you_mean(option[2:], known))
     is_switch = action.nargs == 0
     if is_switch != isinstance(value, bool):
-        raise UsageError(
-            f"--study: {where}: {'true or false is wanted' if is_switch else 'a text or a number is wanted'}"
-        )
+        wanted = "true or false" if is_switch else "a text or a number"
+        raise UsageError(f"--study: {where}: {wanted} is wanted")
     if is_switch:
         yield from [option] if value else []
         return
