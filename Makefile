@@ -100,7 +100,7 @@ virtual-if-possible: setup-real uml-packages
 	@$(PYTHON) -m execution uml-kernel || { [ $$? -eq 3 ] && echo "Experiments will use the real clock." >&2; }
 
 # Not part of `setup`, because noq needs a newer Rust than most distributions have. Kept in ~/.cache/flightpath, too.
-quic: environment ## install aioquic and build noq, for transport_league (Rust 1.88 or newer; minutes, once)
+quic: environment ## install aioquic, build noq and picoquic, for transport_league (Rust 1.88 or newer, cmake; minutes, once)
 	@$(PYTHON) -m services.quic
 
 frr: environment ## FRRouting for routing_convergence: the distribution's package, unpacked and not installed

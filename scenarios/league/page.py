@@ -137,7 +137,7 @@ def _causes(record: Record, points: Sequence[Point]) -> list[str]:
 
 def _transports(record: Record) -> list[str]:
     """Returns the transports, in the order in which they are compared."""
-    known = ("tcp", "quic aioquic", "quic noq", "mptcp", "tunnel", "mpquic noq")
+    known = ("tcp", "quic aioquic", "quic noq", "quic picoquic", "mptcp", "tunnel", "mpquic noq", "mpquic picoquic")
     found = dict.fromkeys(str(point.parameters["transport"]) for point in record.points)
     return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
 

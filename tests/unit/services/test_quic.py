@@ -3,16 +3,19 @@
 import os
 import stat
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from flightpath.commands import run
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability, UsageError
 from services.quic.__main__ import build
 from services.quic.aioquic import Aioquic
 from services.quic.implementation import Report, Request, ServerSettings
 from services.quic.implementations import IMPLEMENTATIONS
+from services.quic.picoquic import Picoquic
 from services.quic.server import QuicServer
 from services.reply import RequestPattern
 
@@ -54,7 +57,8 @@ def cargo(tmp_path, monkeypatch):
 
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(Aioquic, "build", lambda self, new: new.mkdir())  # it would download
+    for downloads in (Aioquic, Picoquic):
+        monkeypatch.setattr(downloads, "build", lambda self, new: new.mkdir())
     return make
 
 
@@ -73,11 +77,16 @@ def test_each_is_built_once_at_its_version_and_where_all_checkouts_find_it(cargo
     assert built == {f"{each.name}-{each.version}" for each in IMPLEMENTATIONS.values()}
 
 
-def test_a_build_that_fails_leaves_nothing_that_counts_as_one(cargo):
+def test_a_build_that_fails_leaves_nothing_that_counts_as_one_and_the_others_are_built(cargo, monkeypatch, capsys):
     cargo(end="echo 'error: no such crate' >&2; exit 101")
     with pytest.raises(FlightpathError, match="no such crate"):
         build()
-    assert [name for name, each in IMPLEMENTATIONS.items() if each.home.exists()] == ["aioquic"]
+    assert [name for name, each in IMPLEMENTATIONS.items() if each.home.exists()] == ["aioquic", "picoquic"]
+    monkeypatch.setattr(Picoquic, "version", "1.2")
+    monkeypatch.setattr(Picoquic, "build", lambda self, new: run(["false"]))
+    with pytest.raises(FlightpathError, match="no such crate"):
+        build()
+    assert "QUIC: false ended with exit code 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("version", ["1.63.0", "0.66.0", None])
@@ -90,6 +99,42 @@ def test_a_rust_that_is_missing_or_too_old_is_named_with_what_installs_it(cargo,
         build()
     assert "rustup" in refused.value.hint and refused.value.exit_code == 3
     IMPLEMENTATIONS["aioquic"].require()  # is there all the same
+
+
+@pytest.fixture
+def picoquic(tmp_path, monkeypatch):
+    """The implementation, whose source is a file here instead of one on PyPI."""
+    sources = tmp_path / "aiopquic-1" / "third_party" / "picoquic" / "picoquic"
+    sources.mkdir(parents=True)
+    (sources / "picoquic.h").write_text('#define PICOQUIC_VERSION "0.9"\n')
+    run(["tar", "-czf", "source.tar.gz", "aiopquic-1"], cwd=tmp_path)
+    monkeypatch.setattr(Picoquic, "_url", (tmp_path / "source.tar.gz").as_uri())
+    return Picoquic()
+
+
+def test_only_the_pinned_source_of_picoquic_is_built(picoquic, tmp_path, monkeypatch):
+    with pytest.raises(FlightpathError, match=f"SHA-256 .* not {picoquic._sha256}"):
+        picoquic.build(tmp_path / "first" / "home")
+    monkeypatch.setattr(Picoquic, "_sha256", sha256((tmp_path / "source.tar.gz").read_bytes()).hexdigest())
+    with pytest.raises(FlightpathError, match=f"holds picoquic 0.9, not {picoquic.version}"):
+        picoquic.build(tmp_path / "second" / "home")
+    monkeypatch.setattr(Picoquic, "_url", (tmp_path / "nosuch").as_uri())
+    with pytest.raises(FlightpathError, match="nosuch"):
+        picoquic.build(tmp_path / "third" / "home")
+
+
+@pytest.mark.parametrize(("present", "message"), [((), "cmake"), (("cmake", "cc", "c++", "make"), "pkg-config")])
+def test_what_the_build_of_picoquic_lacks_is_named_with_what_installs_it(present, message, tmp_path, monkeypatch):
+    for name in present:
+        (tmp_path / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingCapability, match=message) as refused:
+        Picoquic().build(tmp_path / "home")
+    assert "apt-get install cmake" in refused.value.hint
+    (tmp_path / "pkg-config").symlink_to("/bin/false")
+    if present:
+        with pytest.raises(MissingCapability, match="OpenSSL's header files"):
+            Picoquic().build(tmp_path / "home")
 
 
 @pytest.mark.parametrize("name", NAMES)
