@@ -1,4 +1,4 @@
-"""L4S beside classic TCP: a scalable flow (DCTCP with AccECN) and cubic or BBR over one bottleneck, by its queue."""
+"""L4S beside classic TCP: a scalable flow (DCTCP or Prague) and cubic or BBR over one bottleneck, by its queue."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from mininet.topo import Topo
 
 from experiments.parameters import Axis, Setting, at_least
 from experiments.plan import Plan
-from experiments.scenario import CellContext, RunningCell, Scenario
+from experiments.scenario import CellContext, RunningCell, Scenario, Service
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
 from flightpath.waiting import wait_until
@@ -19,10 +19,13 @@ from probes.transfers.tcp_flow import FlowTrace, RunningFlow, TcpFlow
 from results.figures.charts import curves, looks_of
 from results.figures.drawing import Draw, Figures
 from results.recording.blocks import append_description
+from results.recording.journeys import Journeys
 from results.records import Cell, CellResult, Measurement, Metric, Series
-from scenarios.congestion.bottleneck_packets import packet_metrics, recorded
+from scenarios.congestion.bottleneck_packets import packet_metrics, payload_bytes, recorded
 from scenarios.congestion.l4s_claims import COEXISTING, answer, l4s_claims
+from scenarios.congestion.prague_flow import IMPLEMENTATION, PRAGUE, PragueFlow, PragueTrace
 from scenarios.congestion.race_measures import goodput_bps, throughput
+from services.quic.server import QuicServer
 from services.stream import StreamSink
 from topologies.capture.recorder import Recorder
 from topologies.dtn_pair import SOURCE, TARGET, DtnPair
@@ -36,8 +39,11 @@ FLOWS: Mapping[str, tuple[str, ...]] = {
     COEXISTING: ("dctcp", "cubic"),
     "dctcp+bbr": ("dctcp", "bbr"),
     "cubic": ("cubic",),
+    "prague+cubic": (PRAGUE, "cubic"),
+    "prague+bbr": (PRAGUE, "bbr"),
 }
-SCALABLE = "dctcp"
+_QUICK_FLOWS = tuple(FLOWS)[:3]
+SCALABLE = ("dctcp", PRAGUE)
 QUEUES = ("dualpi2", "pie", "fq_codel", "droptail")
 
 _ENDS: Mapping[bool, tuple[str, str]] = {True: (SOURCE, TARGET), False: ("x1", "y1")}
@@ -57,13 +63,13 @@ class _Flows:
         self._run = run
         self._warm_up_s, self._seconds = run.plan.settings["warm_up"], run.plan.settings["seconds"]
         self._bottleneck = _bottleneck(run.testbed)
-        self._traces: list[FlowTrace] = []
+        self._traces: list[FlowTrace | PragueTrace] = []
         self._queue: CounterLog | None = None
         self._begin_s = self._from_s = self._to_s = 0.0
 
     def run(self, algorithms: Sequence[str]) -> Measurement:
         """Starts the flows together, and measures them after the warm-up."""
-        flows: list[RunningFlow] = []
+        flows: list[RunningFlow | PragueFlow] = []
         try:
             self._begin_s = time.monotonic()
             for algorithm in algorithms:
@@ -77,9 +83,12 @@ class _Flows:
                 flow.stop()
         return self._measurement(algorithms)
 
-    def _start(self, algorithm: str) -> RunningFlow:
-        source, target = (self._run.testbed.host(name) for name in _ENDS[algorithm == SCALABLE])
+    def _start(self, algorithm: str) -> RunningFlow | PragueFlow:
+        source, target = (self._run.testbed.host(name) for name in _ENDS[algorithm in SCALABLE])
         seconds = self._warm_up_s + self._seconds + _MARGIN_S
+        if algorithm == PRAGUE:
+            (server,) = (each for each in self._run.services if isinstance(each, QuicServer))
+            return PragueFlow(source, server, target.address(), round(self._bandwidth_bps * seconds))
         probe = TcpFlow(congestion_control=algorithm, seconds=seconds, interval_s=_SAMPLING_S)
         return probe.start(source, target.address())
 
@@ -100,19 +109,35 @@ class _Flows:
         append_description(recorder.file, recorder.description)
 
     def _measurement(self, algorithms: Sequence[str]) -> Measurement:
-        goodputs = [goodput_bps(trace, self._begin_s, self._from_s, self._to_s) for trace in self._traces]
-        bandwidth_bps = self._bottleneck.a_to_b.bandwidth_bps
-        assert bandwidth_bps is not None
-        metrics = {"utilisation": Metric(100 * sum(goodputs) / (bandwidth_bps * PAYLOAD_SHARE), "%")}
+        packets = recorded(self._run.folder / "bottleneck")
+        goodputs = [
+            self._goodput_bps(trace, packets, self._sender(algorithm))
+            for algorithm, trace in zip(algorithms, self._traces, strict=True)
+        ]
+        metrics = {"utilisation": Metric(100 * sum(goodputs) / (self._bandwidth_bps * PAYLOAD_SHARE), "%")}
         if len(goodputs) > 1:
             metrics["rate_ratio"] = Metric(goodputs[0] / max(goodputs[1], 1.0), "1")
         series: dict[str, Series] = {}
-        packets = recorded(self._run.folder / "bottleneck")
         for prefix, algorithm, trace, goodput in zip(("", "rival_"), algorithms, self._traces, goodputs, strict=False):
-            sender = self._run.testbed.host(_ENDS[algorithm == SCALABLE][0]).address()
-            metrics |= {f"{prefix}goodput": Metric(goodput, "bit/s"), **packet_metrics(packets, sender, prefix)}
-            series[f"{prefix}goodput"] = throughput(trace, self._begin_s, self._to_s)
+            of_packets = packet_metrics(packets, self._sender(algorithm), prefix)
+            metrics |= {f"{prefix}goodput": Metric(goodput, "bit/s"), **of_packets}
+            if isinstance(trace, FlowTrace):
+                series[f"{prefix}goodput"] = throughput(trace, self._begin_s, self._to_s)
         return Measurement(metrics, {**series, **self._queue_series()})
+
+    def _goodput_bps(self, trace: FlowTrace | PragueTrace, packets: Journeys, sender: str) -> float:
+        """Returns the payload that was acknowledged per second; of QUIC that of the packets that passed the link."""
+        if isinstance(trace, FlowTrace):
+            return goodput_bps(trace, self._begin_s, self._from_s, self._to_s)
+        return 8 * trace.payload_share * payload_bytes(packets, sender) / (self._to_s - self._from_s)
+
+    def _sender(self, algorithm: str) -> str:
+        return self._run.testbed.host(_ENDS[algorithm in SCALABLE][0]).address()
+
+    @property
+    def _bandwidth_bps(self) -> float:
+        assert self._bottleneck.a_to_b.bandwidth_bps is not None
+        return self._bottleneck.a_to_b.bandwidth_bps
 
     def _queue_series(self) -> Mapping[str, Series]:
         """Returns the kernel's own view of both queues: how long the packet at the head of each has waited."""
@@ -133,6 +158,10 @@ class _Flows:
             return elapsed_s >= until_s
 
         wait_until(is_over, "the flows", until_s + 30, check=self._run.watch.check)
+
+
+def _flows(cell: Cell) -> Sequence[str]:
+    return FLOWS[str(cell.parameters["flows"])]
 
 
 def _bottleneck(testbed: Testbed) -> EmulatedLink:
@@ -172,7 +201,8 @@ def _over_round_trip(metric: str, title: str, y_label: str, flows: str = COEXIST
 class L4sCoexistence(Scenario):
     """Does L4S keep its promise beside classic TCP?
 
-    A scalable flow (DCTCP, with accurate ECN feedback) shares a bottleneck with cubic or BBR, which do not use ECN.
+    A scalable flow shares a bottleneck with cubic or BBR, which do not use ECN. It is DCTCP, with accurate ECN
+    feedback, or Prague, which only QUIC has here: an upload with picoquic (`make quic`), in the full form.
     Both start together; after a warm-up, each packet of the bottleneck is recorded. The queue is DualPI2 (RFC 9332),
     PIE, FQ-CoDel, or a plain one of 200 ms. Measured of each flow: goodput, how long its packets wait in the queue,
     marks and drops. `goodput` is that of the first flow, `rival_goodput` that of the second; cubic is also measured
@@ -183,6 +213,7 @@ class L4sCoexistence(Scenario):
 
       flightpath run l4s_coexistence                        40 Mbit/s, two round trips
       flightpath run l4s_coexistence --full                 the grid of the papers: hours
+      flightpath run l4s_coexistence --full --only flows=prague+cubic --rates 40 --rtts 10,50
       flightpath run l4s_coexistence --rates 4,200 --rtts 100 --only queue=dualpi2 --dualpi2 "coupling=4"
     """
 
@@ -204,7 +235,7 @@ class L4sCoexistence(Scenario):
     repeats = (3, 3)
     axes = (
         Axis("queue", ("dualpi2", "pie"), QUEUES),
-        Axis("flows", tuple(FLOWS)),
+        Axis("flows", _QUICK_FLOWS, tuple(FLOWS)),
         Axis("rate_mbps", (40,), (4, 40, 120, 200), option="--rates", help="of the bottleneck, in Mbit/s", read=int),
         Axis("rtt_ms", (10, 50), (5, 10, 20, 50, 100), option="--rtts", help="round trips in ms", read=int),
     )
@@ -236,7 +267,13 @@ class L4sCoexistence(Scenario):
 
     @override
     def algorithms(self, cell: Cell, plan: Plan) -> Sequence[str]:
-        return FLOWS[str(cell.parameters["flows"])]
+        return [algorithm for algorithm in _flows(cell) if algorithm != PRAGUE]
+
+    @override
+    def require(self, plan: Plan) -> None:
+        super().require(plan)
+        if any(PRAGUE in _flows(cell) for cell in plan.cells()):
+            IMPLEMENTATION.require()
 
     @override
     def load_s(self, cell: Cell, plan: Plan) -> float:
@@ -263,14 +300,22 @@ class L4sCoexistence(Scenario):
         return pair
 
     @override
-    def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> list[StreamSink]:
-        targets = {_ENDS[algorithm == SCALABLE][1] for algorithm in self.algorithms(context.cell, context.plan)}
-        return [stack.enter_context(StreamSink(testbed.host(name), context.folder)) for name in sorted(targets)]
+    def start_services(self, testbed: Testbed, context: CellContext, stack: ExitStack) -> list[Service]:
+        services: list[Service] = []
+        for algorithm in _flows(context.cell):
+            target = testbed.host(_ENDS[algorithm in SCALABLE][1])
+            service = (
+                QuicServer(target, context.folder, IMPLEMENTATION, congestion_control=PRAGUE)
+                if algorithm == PRAGUE
+                else StreamSink(target, context.folder)
+            )
+            services.append(stack.enter_context(service))
+        return services
 
     @override
     def load(self, run: RunningCell) -> Measurement:
         run.watch.start_events()
-        return _Flows(run).run(self.algorithms(run.cell, run.plan))
+        return _Flows(run).run(_flows(run.cell))
 
 
 if __name__ == "__main__":

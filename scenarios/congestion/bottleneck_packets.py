@@ -26,8 +26,7 @@ def packet_metrics(found: Journeys, sender: str, prefix: str = "") -> Mapping[st
     """
     packets, bandwidth_bps = found.packets, found.directions[0].bandwidth_bps
     assert bandwidth_bps, "a bottleneck has a bandwidth"
-    flows = [number for number, flow in enumerate(found.flows) if flow.name.startswith(f"TCP {sender}:")]
-    sent = np.isin(packets["flow"], flows) & (packets["payload"] > 0) & (packets["fate"] != UNDER_WAY)
+    sent = _of_sender(found, sender) & (packets["fate"] != UNDER_WAY)
     arrived = sent & (packets["fate"] == ARRIVED)
     if not arrived.any():
         return {}
@@ -42,3 +41,16 @@ def packet_metrics(found: Journeys, sender: str, prefix: str = "") -> Mapping[st
         f"{prefix}marked": Metric(100 * float(marked.mean()), "%"),
         f"{prefix}dropped": Metric(100 * (1 - float(arrived.sum()) / float(sent.sum())), "%"),
     }
+
+
+def payload_bytes(found: Journeys, sender: str) -> int:
+    """Returns how much payload of TCP or UDP from an address has passed the only link recorded."""
+    arrived = _of_sender(found, sender) & (found.packets["fate"] == ARRIVED)
+    return int(found.packets["payload"][arrived].sum())
+
+
+def _of_sender(found: Journeys, sender: str) -> np.ndarray:
+    """Tells of each packet whether it has data from an address."""
+    begins = (f"TCP {sender}:", f"UDP {sender}:")
+    flows = [number for number, flow in enumerate(found.flows) if flow.name.startswith(begins)]
+    return np.isin(found.packets["flow"], flows) & (found.packets["payload"] > 0)

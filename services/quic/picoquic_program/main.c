@@ -7,7 +7,8 @@
  *
  * The client connects to the first address, and opens a path to each of the others. A transfer has one stream, a
  * request a stream of its own. A stream begins with a letter and a number: `d` asks for so many bytes, `u` announces
- * some, `r` asks for the server's report.
+ * some, `r` asks for the server's report. SIGTERM ends a transfer early; `bytes` are then those of the stream that were
+ * sent or have come so far, and there is no report of the server.
  */
 
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,11 +57,20 @@ typedef struct {
     int paths, opened;
     in_port_t port;  /* our own, in network order */
     picoquic_cnx_t *connection;
+    stream_t *newest;
     uint64_t began, handshake, ended, begun, answered, arrived;
     double *times_ms;
     char server_report[REPORT_LENGTH];
     int is_ready, is_complete;
 } client_t;
+
+static volatile sig_atomic_t is_ended_early;
+
+static void end_early(int unused)
+{
+    (void)unused;
+    is_ended_early = 1;
+}
 
 static void fail(const char *format, ...)
 {
@@ -145,10 +156,10 @@ static void report(picoquic_cnx_t *connection, char *text)
         used += (size_t)snprintf(
             text + used, REPORT_LENGTH - used,
             "%s{\"congestion_control\": \"%s\", \"rtt_ms\": %.3f, \"sent_packets\": %llu, \"lost_packets\": %llu, "
-            "\"spurious_losses\": %llu, \"mtu\": %zu}",
+            "\"spurious_losses\": %llu, \"sent_bytes\": %llu, \"mtu\": %zu}",
             known++ > 0 ? ", " : "", connection->congestion_alg->congestion_algorithm_id, (double)quality.rtt / 1e3,
             (unsigned long long)quality.sent, (unsigned long long)quality.lost,
-            (unsigned long long)quality.spurious_losses, path->send_mtu);
+            (unsigned long long)quality.spurious_losses, (unsigned long long)quality.bytes_sent, path->send_mtu);
         if (used >= REPORT_LENGTH - 3)
             fail("the report of %d paths is too long", connection->nb_paths);
     }
@@ -347,6 +358,7 @@ static void ask(client_t *client, char letter, uint64_t number, uint64_t to_send
     stream->due = due;
     if (picoquic_mark_active_stream(client->connection, stream->id, 1, stream) != 0)
         fail("no stream for a request");
+    client->newest = stream;
 }
 
 /* Makes the requests that are due, and tells picoquic when the next one is. */
@@ -507,8 +519,18 @@ static int transfer(const char *word, int numbers, char **words, int paths)
                                                    "localhost", ALPN, on_client_event, &client);
     if (client.connection == NULL)
         fail("no connection to the server");
-    while (!client.is_complete)
+    signal(SIGTERM, end_early);
+    while (!client.is_complete && !is_ended_early)
         go_on(quic, udp);
+    if (!client.is_complete && client.newest == NULL)
+        fail("the transfer was ended before it began");
+    if (!client.is_complete) {
+        client.ended = picoquic_current_time();
+        client.arrived = client.letter == 'u' ? client.bytes - client.newest->to_send : client.newest->arrived;
+        client.count = client.letter == 'q' ? client.answered : client.count;
+        strcpy(client.server_report, "null");
+        client.is_complete = 1;
+    }
     print_result(&client);
     picoquic_close(client.connection, 0);
     send_all(quic, udp);

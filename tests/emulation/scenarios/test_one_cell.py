@@ -56,6 +56,17 @@ def test_l4s_packets_have_a_queue_of_their_own_in_which_they_are_marked(tmp_path
     assert statistics.fmean(heads) == pytest.approx(value["rival_queue_delay_mean"], rel=0.25)
 
 
+@pytest.mark.nightly  # it needs `make quic`
+def test_the_packets_of_prague_over_quic_are_marked_and_counted_as_those_of_tcp_are(tmp_path):
+    words = "--full --only queue=dualpi2 --only flows=prague+cubic --rates 20 --rtts 10 --seconds 3 --warm-up 2 --repeat 1"
+    (cell,) = measured_cells("l4s_coexistence", tmp_path, *words.split())
+    assert cell["verdict"] == "faithful"
+    value = {name: metric["value"] for name, metric in cell["metrics"].items()}
+    assert value["marked"] > 1 and value["rival_marked"] == 0 == value["dropped"]
+    assert value["queue_delay_p50"] < 2 < value["rival_queue_delay_p50"]
+    assert 97 < value["utilisation"] < 101, "the goodput of both adds up to what the link carries"
+
+
 def test_subflows_are_steered_on_every_path_and_survive_two_failures(tmp_path):
     only = ("policy=disjoint", "protocol=mptcp", "paths=equal")
     words = [word for pair in only for word in ("--only", pair)]

@@ -10,7 +10,7 @@ from flightpath.tcp_info import TcpInfo
 from probes.transfers.tcp_flow import FlowTrace
 from results.recording.journeys import ARRIVED, DROPPED, UNDER_WAY, Direction, Flow, Journeys
 from results.records import Series
-from scenarios.congestion.bottleneck_packets import packet_metrics
+from scenarios.congestion.bottleneck_packets import packet_metrics, payload_bytes
 from scenarios.congestion.race_measures import STEP_S, converged_after_s, goodput_bps, jain, throughput
 from scenarios.congestion_race import CongestionRace
 from tests.support.plans import plan_of
@@ -141,3 +141,4 @@ def test_waits_marks_and_drops_are_those_of_the_flow_s_own_data():
     )
     assert packet_metrics(journeys, "10.0.0.11", "rival_")["rival_queue_delay_mean"].value == pytest.approx(50.0)
     assert packet_metrics(journeys, "10.0.0.99") == {}
+    assert payload_bytes(journeys, "10.0.0.1") == 3 * 900
