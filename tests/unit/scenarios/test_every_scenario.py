@@ -51,7 +51,7 @@ MEASURED = Measurement(
 def test_a_plan_survives_the_store_and_each_of_its_cells_has_a_network(name, form):
     scenario = catalogue.find(name)
     plan = plan_of(scenario, f"--{form}")
-    assert plan.form == form and Plan.from_json(plan.as_json()) == plan
+    assert (scenario.name, plan.form) == (name, form) and Plan.from_json(plan.as_json()) == plan
     assert len(plan.cells()) >= 8
     for cell in plan.cells():
         network = scenario.topology(cell, plan)
