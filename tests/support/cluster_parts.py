@@ -12,6 +12,7 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
 
+SCHEDULER_FILE = "scheduler.json"
 _COMMAND = [sys.executable, "-m", "execution.cluster"]
 _ADDRESS = re.compile(r"^tls://\S+$", re.MULTILINE)
 """On a line of its own: if the port of its page is taken, by another cluster, Dask says so first."""
@@ -37,7 +38,8 @@ class Parts:
         """Starts a scheduler; another one than the first has the same port."""
         port = self.address.rpartition(":")[2] or "0"
         log = self._folder / "scheduler.log"
-        self.scheduler = self._start(["scheduler", "--host", "127.0.0.1", "--port", port], log)
+        file = str(self._folder / SCHEDULER_FILE)
+        self.scheduler = self._start(["scheduler", "--host", "127.0.0.1", "--port", port, "--file", file], log)
         wait_until(lambda: _ADDRESS.search(log.read_text()) is not None, "the scheduler", 60)
         self.address = _ADDRESS.search(log.read_text())[0]
 

@@ -1,6 +1,5 @@
 """How the runs of a claim are made up."""
 
-import itertools
 import random
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.parameters import Axis
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 
 Point = Mapping[str, Any]
@@ -147,12 +145,6 @@ class World:
             series = {name: _ups_and_downs(noisy[name]) for name in self.of_series}
             metrics = {name: Metric(value, "1") for name, value in noisy.items() if name not in series}
             yield CellResult(Cell(dict(point), index + 1), Measurement(metrics, series), Certificate(Verdict.FAITHFUL))
-
-
-def grid(axes: Iterable[Axis], **more: Sequence[object]) -> list[Point]:
-    """The cells of the full form: of all axes, with other values for some of them, or further parameters."""
-    values = {axis.name: axis.full or axis.quick for axis in axes} | more
-    return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
 def is_at(point: Point, parameters: Point) -> bool:

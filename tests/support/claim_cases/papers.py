@@ -1,6 +1,7 @@
 """What the papers and our own experiments found, cell by cell."""
 
-from typing import Any
+import itertools
+from collections.abc import Sequence
 
 from experiments import catalogue
 from scenarios.congestion.l4s_claims import COEXISTING, PUBLISHED_RATIOS
@@ -15,7 +16,7 @@ from scenarios.multipath.tengbe_claims import PLAIN_IPV6
 from scenarios.steering.claims import PATH_BPS
 from scenarios.vegas_thresholds import FAST
 from scenarios.vegas_thresholds import ONE as ONE_LINK
-from tests.support.claim_cases.case import Point, Values, World, grid
+from tests.support.claim_cases.case import Point, Values, World
 from topologies.links.spec import PAYLOAD_SHARE
 
 # --- L4S beside classic TCP ---
@@ -236,10 +237,10 @@ def _web_load_study(point: Point) -> Values:
     return {"requests_per_s": 600.0 if point["receive_buffer"] == "4M" else 500.0}
 
 
-def _cells(scenario: str, **more: Any) -> list[Point]:
-    found = catalogue.find(scenario)
-    assert found
-    return grid(found.axes, **more)
+def _cells(scenario: str, **more: Sequence[object]) -> list[Point]:
+    """The cells of the full form: of all axes, with other values for some of them, or further parameters."""
+    values = {axis.name: axis.full or axis.quick for axis in catalogue.get(scenario).axes} | more
+    return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
 
 
 _MODELLED = (BASELINE, PLAIN_10GBE, PLAIN_IPV6, "mptcp4")

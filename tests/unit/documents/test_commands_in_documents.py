@@ -26,7 +26,6 @@ _spec.loader.exec_module(reference)
 
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
 TEMPLATE = PROJECT / "experiments/files/template.toml"
-MODULES = {command.module.removesuffix(".__main__"): name for name, command in cli.COMMANDS.items()}
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -74,23 +73,8 @@ def _scenario(name: str) -> Scenario | None:
     return catalogue.load(TEMPLATE) if name.endswith(".toml") else catalogue.find(name)
 
 
-def as_flightpath(words: list[str]) -> list[str] | None:
-    """A `python3 -m …` command as the one of `flightpath`; None if it is of another program."""
-    if words[1:2] != ["-m"]:
-        return None
-    module, rest = words[2], words[3:]
-    if module.startswith("scenarios.") and module != "scenarios.reproduction":
-        return ["run", module.removeprefix("scenarios."), *rest]
-    if module == "topologies":
-        return rest
-    return [MODULES[module], *rest] if module in MODULES else None
-
-
 def test_the_commands_of_flightpath_exist():
     found = [(name, words[1:]) for name, words in shown("flightpath")]
-    for name, words in [*shown("python3"), *shown("python")]:
-        if (command := as_flightpath(words)) is not None:
-            found.append((name, command))
     found += [(name, ["preflight", *words[1:]]) for name, words in shown("preflight")]
     found = [(name, words) for name, words in found if words and words[0] not in ("mn", "mn-run")]
     assert len(found) > 45
@@ -99,12 +83,13 @@ def test_the_commands_of_flightpath_exist():
 
 
 def test_no_command_is_advised_that_works_in_a_checkout_alone():
-    floors = "|".join({module.partition(".")[0] for module in MODULES})
+    floors = "|".join({command.module.partition(".")[0] for command in cli.COMMANDS.values()})
     internal = r"probes\.[jt]|scenarios\.(reproduction|league)|controllers\.app|topologies\.mininet|flightpath\.calls"
     advised = re.compile(rf"python3? -m (?!{internal})({floors})\b.*")
     sources = [file for floor in floors.split("|") for file in (PROJECT / floor).rglob("*.py")]
     assert len(sources) > 300
     assert not [(str(file), found[0]) for file in sources if (found := advised.search(file.read_text()))]
+    assert not [words for _, words in (*shown("python3"), *shown("python")) if advised.match(shlex.join(words))]
 
 
 def test_the_targets_of_make_exist():

@@ -2,17 +2,12 @@
 
 import http.client
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
 
-from execution.cluster.key import make_key
-from flightpath.project import PROJECT
-from flightpath.waiting import wait_until
-from tests.support.killed import killed_at_end
+from tests.support.cluster_parts import SCHEDULER_FILE, cluster
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 
@@ -20,14 +15,8 @@ pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask i
 @pytest.fixture
 def port(tmp_path) -> Iterator[int]:
     """The port of a scheduler's pages."""
-    key, file = tmp_path / "key.pem", tmp_path / "scheduler.json"
-    make_key(key)
-    words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--key", key, "--file", file]
-    argv = [sys.executable, "-m", "execution.cluster", *words]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
-    with killed_at_end(subprocess.Popen(argv, cwd=PROJECT, **pipes)) as process:
-        wait_until(lambda: process.stdout.readline().startswith("tls://"), "the scheduler", 60)
-        yield json.loads(file.read_text())["services"]["dashboard"]
+    with cluster(tmp_path, workers=0):
+        yield json.loads((tmp_path / SCHEDULER_FILE).read_text())["services"]["dashboard"]
 
 
 def test_they_answer_only_what_names_loopback(port):

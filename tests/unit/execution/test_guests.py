@@ -36,10 +36,6 @@ class Owner:
     folder: Path
     remover: int
 
-    def end(self) -> None:
-        """Lets it come to its normal end."""
-        self.process.communicate("\n", timeout=30)
-
 
 def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -70,7 +66,7 @@ def test_it_is_there_while_its_owner_lives_and_gone_afterwards_whoever_is_killed
         if killed == "owner":
             wait_until(lambda: not any(tmp_path.iterdir()), "the folder to go", 30)
         else:
-            one.end()
+            one.process.communicate("\n", timeout=30)  # its normal end
         assert not any(tmp_path.iterdir())
 
 

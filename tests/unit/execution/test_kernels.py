@@ -105,27 +105,13 @@ def unpack(folder: Path, version: str, modules: str = "lib/modules") -> None:
     (root / "boot" / f"vmlinuz-{version}").write_bytes(b"")
 
 
-@pytest.fixture
-def unpacked(tmp_path, monkeypatch) -> Path:
+def test_a_kernel_is_found_wherever_its_package_puts_modules_by_version_or_as_the_newest(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "UNPACKED", tmp_path)
-    return tmp_path
-
-
-def test_a_kernel_is_found_by_its_version_wherever_its_package_puts_modules(unpacked):
-    unpack(unpacked, "6.1.0-9-amd64")
-    unpack(unpacked, "6.12.1-amd64", "usr/lib/modules")
-    found = kernels.find("6.1.0-9-amd64")
-    assert found.image == unpacked / "6.1.0-9-amd64/boot/vmlinuz-6.1.0-9-amd64"
-    assert kernels.find("6.12.1-amd64").modules == unpacked / "6.12.1-amd64/usr/lib/modules/6.12.1-amd64"
-
-
-def test_the_newest_is_taken_if_none_is_named(unpacked):
-    for version in ("6.9.0-1-amd64", "6.12.0-1-amd64", "6.1.0-56-amd64"):
-        unpack(unpacked, version)
-    assert kernels.find().version == "6.12.0-1-amd64"
-
-
-def test_without_a_kernel_it_says_how_to_get_one(unpacked):
+    for version in ("6.9.0-1-amd64", "6.1.0-56-amd64"):
+        unpack(tmp_path, version)
+    unpack(tmp_path, "6.12.1-amd64", "usr/lib/modules")
+    assert kernels.find("6.9.0-1-amd64").image == tmp_path / "6.9.0-1-amd64/boot/vmlinuz-6.9.0-1-amd64"
+    assert kernels.find().modules == tmp_path / "6.12.1-amd64/usr/lib/modules/6.12.1-amd64"
     with pytest.raises(MissingCapability, match=r"no kernel '9.9'.*\n.*make vm-setup"):
         kernels.find("9.9")
 

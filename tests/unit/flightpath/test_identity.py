@@ -11,21 +11,14 @@ from flightpath.identity import PROJECT, identity
 from results.comparison.differences import differences
 from results.store.store import Store
 from scenarios.command.runner import _environment
-from tests.support.finished import finished
+from tests.support.checkouts import commit_all, git
 from tests.support.ordinary_user import UID
-
-
-def git(folder: Path, *words: str) -> str:
-    alone = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
-    return finished(["git", *alone, *words], cwd=folder, check=True).stdout.strip()
 
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    git(tmp_path, "init")
     (tmp_path / "file").write_text("first")
-    git(tmp_path, "add", "file")
-    git(tmp_path, "commit", "-m", "first")
+    commit_all(tmp_path)
     git(tmp_path, "tag", "v9")
     return tmp_path
 

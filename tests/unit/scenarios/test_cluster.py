@@ -3,6 +3,7 @@
 import os
 import threading
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -125,22 +126,13 @@ def workers(*hosts: str) -> Workers:
     )
 
 
-class Run:
-    """The part of a run that a cluster tells of its cells."""
-
-    def __init__(self, artifacts) -> None:
-        self.artifacts, self.progress, self.said, self.plan = artifacts, self, [], REAL
-
-    def postponed(self, _label: str, why: str) -> None:
-        self.said.append(why)
-
-
 @pytest.fixture
-def run(tmp_path) -> Run:
-    return Run(tmp_path)
+def run(tmp_path) -> Mock:
+    """The part of a run that a cluster tells of its cells."""
+    return Mock(artifacts=tmp_path, plan=REAL)
 
 
-def judge_on(tmp_path, on: Workers, run: Run):
+def judge_on(tmp_path, on: Workers, run: Mock):
     """How a cluster of these workers judges what it is sent of one cell."""
     cluster, cell = ClusterExecutor("tls://x", tmp_path), SentCell(PLANNED, 0)
     cluster.workers = on
@@ -153,7 +145,7 @@ def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(t
     found = judge(answered("c", Verdict.UNUSABLE)).certificate.found
     assert [attempt["worker"]["host"] for attempt in found["earlier_attempts"]] == ["a", "b"]
     assert found["worker"]["host"] == "c" and found["earlier_attempts"][0]["reasons"] == ["it was busy"]
-    assert run.said == ["unusable on a", "unusable on b"]
+    assert [why for (_, why), _ in run.progress.postponed.call_args_list] == ["unusable on a", "unusable on b"]
 
 
 def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path, run):

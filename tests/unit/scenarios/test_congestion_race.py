@@ -96,10 +96,6 @@ NAMES = (
 )
 
 
-def flow(name: str) -> Flow:
-    return Flow(name, "TCP", None, 0, 0, False, 0)
-
-
 def found(*packets: tuple[int, int, int, int, int, int]) -> Journeys:
     """Packets of 1000 bytes on a link of 8 Mbit/s: flow, payload, wait (us), ECN before and behind, fate."""
     flows, payloads, waits, before, behind, fates = (np.array(column) for column in zip(*packets, strict=True))
@@ -115,7 +111,7 @@ def found(*packets: tuple[int, int, int, int, int, int]) -> Journeys:
         "fate": fates,
     }
     link = Direction("s1:s2", "s1", "s2", "", 8e6, 0, None, False)
-    return Journeys(columns, [link], [flow(name) for name in NAMES])
+    return Journeys(columns, [link], [Flow(name, "TCP", None, 0, 0, False, 0) for name in NAMES])
 
 
 def test_waits_marks_and_drops_are_those_of_the_flow_s_own_data():

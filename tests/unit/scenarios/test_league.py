@@ -102,15 +102,15 @@ def test_a_record_is_read_as_it_was_written_and_refused_if_it_is_none(store, tmp
 
 
 @pytest.mark.parametrize(
-    ("commits", "scenario", "message"),
+    ("commit", "scenario", "message"),
     [
-        ((f"{COMMIT}, modified 1f3a9c2b",), "transport_league", "modified checkout"),
-        ((COMMIT,), "dtn_mss", "is a run of dtn_mss"),
+        (f"{COMMIT}, modified 1f3a9c2b", "transport_league", "modified checkout"),
+        (COMMIT, "dtn_mss", "is a run of dtn_mss"),
     ],
 )
-def test_runs_that_do_not_belong_together_are_refused(store, capsys, commits, scenario, message):
-    runs = [stored(store, cells("bulk", "goodput", {"tcp": (5e7,)}), commit, scenario) for commit in commits]
-    assert command.main([*runs, "--results", str(store.folder)]) == 2
+def test_a_run_that_does_not_belong_there_is_refused(store, capsys, commit, scenario, message):
+    run = stored(store, cells("bulk", "goodput", {"tcp": (5e7,)}), commit, scenario)
+    assert command.main([run, "--results", str(store.folder)]) == 2
     assert message in capsys.readouterr().err
 
 

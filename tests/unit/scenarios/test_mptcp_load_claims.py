@@ -5,6 +5,7 @@ from enum import IntEnum
 from experiments.claims import check_claims
 from results.records import CellResult, Claim, ClaimVerdict, Verdict
 from scenarios.web_load.claims import mptcp_load_claims
+from tests.support.claim_cases.case import Change, Point
 from tests.support.claim_cases.papers import CAPACITY, WORLDS
 from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
 
@@ -24,41 +25,34 @@ def claims(cells: list[CellResult], form: str) -> list[Claim]:
     return check_claims(mptcp_load_claims(), cells, form)
 
 
-def is_at(result, protocol, load=None):
-    point = result.cell.parameters
-    return point["protocol"] == protocol and load in (None, point["load"])
-
-
-def as_the_paper() -> list[CellResult]:
-    return WORLDS["mptcp_load"].run()
-
-
-def with_changes(protocol, load=None, **values):
-    return [changed(c, **values) if is_at(c, protocol, load) else c for c in as_the_paper()]
+def run_of_the_paper(point: Point | None = None, **values: float) -> list[CellResult]:
+    """The paper's cells, with other values of some metrics in the cells with some parameters."""
+    return WORLDS["mptcp_load"].run(Change(values, point or {}))
 
 
 def test_the_quick_form_is_judged_as_the_full_one_and_what_was_measured_is_said():
-    checked = claims(as_the_paper(), "quick")
+    checked = claims(run_of_the_paper(), "quick")
     assert [claim.verdict for claim in checked] == EXPECTED, checked
     assert "%" in checked[0].measured and " to " in checked[0].measured
     assert "whose schedule grows by 59 %" in checked[Of.MPTCP_GROWTH].why
 
 
 def test_without_tcp_errors_the_quick_form_tests_neither_claim_on_errors():
-    cells = with_changes("tcp", errors=0, error_rate=0)
+    cells = run_of_the_paper({"protocol": "tcp"}, errors=0, error_rate=0)
     for index in (Of.NO_ERRORS, Of.ERRORS_GROW):
         claim = claims(cells, "quick")[index]
         assert claim.verdict is NOT_TESTED
         assert "the quick form is too short" in claim.why and "run --full" in claim.why
     assert claims(cells, "full")[Of.NO_ERRORS].verdict is YES
-    assert claims(with_changes("mptcp", 500.0, errors=5, error_rate=0.1), "quick")[Of.NO_ERRORS].verdict is NO
+    failing = run_of_the_paper({"protocol": "mptcp", "load": 500.0}, errors=5, error_rate=0.1)
+    assert claims(failing, "quick")[Of.NO_ERRORS].verdict is NO
 
 
 def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_says_why():
     for cells, why in (
         ([], "no cell was measured"),
-        ([judged(c, Verdict.UNUSABLE, "slow") for c in as_the_paper()], "no cell is usable"),
-        ([varied(c, page_weight="2k") for c in as_the_paper()], "varies page_weight"),
+        ([judged(c, Verdict.UNUSABLE, "slow") for c in run_of_the_paper()], "no cell is usable"),
+        ([varied(c, page_weight="2k") for c in run_of_the_paper()], "varies page_weight"),
     ):
         checked = claims(cells, "full")
         assert [claim.verdict for claim in checked] == [NOT_TESTED] * 19
@@ -67,10 +61,10 @@ def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_
 
 def test_what_a_verdict_rests_on_is_said():
     """The size of a page, no low load, and the paper's loads although there is a lower one."""
-    lower = [*as_the_paper(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))]
+    lower = [*run_of_the_paper(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))]
     for cells, index, verdict, why in (
-        (as_the_paper(), Of.TCP_GROWTH, YES, f"one path is full at {CAPACITY:.0f}/s"),
-        (as_the_paper(), Of.ADVANTAGE, YES, f"one path is full at {CAPACITY:.0f}/s"),
+        (run_of_the_paper(), Of.TCP_GROWTH, YES, f"one path is full at {CAPACITY:.0f}/s"),
+        (run_of_the_paper(), Of.ADVANTAGE, YES, f"one path is full at {CAPACITY:.0f}/s"),
         (like_the_paper(), Of.LITTLE, NOT_TESTED, "the lowest is 500 requests/s"),
         (lower, Of.MPTCP_GROWTH, YES, "from 500 to 800"),
     ):

@@ -91,7 +91,7 @@ def test_the_scale_of_a_run_stands_at_its_figures_and_claims():
     assert "at 0.4 of all bandwidths and loads" in check_claims(mptcp_load_claims(), cells, "full")[0].why
 
 
-def test_the_answer_in_words():
+def test_the_answer_in_words_compares_both_protocols():
     assert answer(like_the_paper()) == [
         "At 800 requests/s offered, MPTCP over two paths answers 790 requests/s and TCP over one 553 (+43 %); "
         "at 500 requests/s they answer 495 and 477 (+4 %).",
@@ -100,8 +100,5 @@ def test_the_answer_in_words():
     ]
     without = [cell(protocol, load) for protocol in ("tcp", "mptcp") for load in FEW]
     assert answer(without)[2] == "No request failed in 6 cells."
-
-
-def test_there_is_no_answer_without_both_protocols():
     assert answer([c for c in like_the_paper() if c.cell.parameters["protocol"] == "tcp"]) == []
     assert answer([judged(c, Verdict.UNUSABLE, "slow") for c in like_the_paper()]) == []

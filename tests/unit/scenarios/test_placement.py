@@ -13,7 +13,7 @@ from execution.uml.kernel import UmlKernel
 from experiments import catalogue
 from experiments.plan import Plan
 from flightpath.clock import Clock
-from flightpath.errors import MissingCapability, UsageError
+from flightpath.errors import UsageError
 from scenarios.command.options import request_from
 
 PLAN = Plan("full", {"load": (500,)}, repeat=5)
@@ -105,13 +105,6 @@ def test_the_executor_is_that_of_the_plan(monkeypatch, tmp_path, words, clock, j
     executor = placement.executor_of(placed(wanted), wanted)
     assert isinstance(executor, UmlExecutor) and (executor.clock, executor.jobs) == (clock, jobs)
     assert isinstance(placement.executor_of(PLAN, request("--clock", "real")), LocalExecutor)
-
-
-def test_a_missing_kernel_is_a_missing_capability(monkeypatch, tmp_path):
-    monkeypatch.setenv("FLIGHTPATH_CACHE", str(tmp_path))
-    with pytest.raises(MissingCapability):
-        placement.executor_of(placed(request("--clock", "virtual")), request())
-    assert not placement.has_uml_kernel()
 
 
 @pytest.mark.parametrize(("available_gib", "cores", "expected"), [(64, 2, 2), (7, 8, 2), (1, 2, 1)])

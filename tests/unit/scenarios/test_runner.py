@@ -137,17 +137,20 @@ def test_what_one_clock_cannot_measure_is_measured_on_the_other(monkeypatch, cap
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("certificate", "words"),
     [
-        (_NO_TIME, []),
-        (Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), []),
-        (_NO_TIME, ["--clock", "real"]),
-        (_NO_TIME, ["--machine", "here"]),
+        (lambda number, load: _NO_TIME, ""),
+        (lambda number, load: Certificate(Verdict.UNUSABLE, ("other reasons",), _IDLE), ""),
+        (lambda number, load: _NO_TIME, "--clock real"),
+        (lambda number, load: _NO_TIME, "--machine here"),
+        (_too_slow_at_first, "--clock real --scale 1"),
     ],
 )
-def test_what_cannot_be_scaled_goes_on(store, found, words):
+def test_what_may_not_be_scaled_or_measured_again_counts_as_it_is(store, certificate, words):
+    on = _Executor(certificate)
     with pytest.raises(UntrustworthyResult):
-        _measured(store, _Executor(lambda number, load: found), *words)
+        _measured(store, on, *words.split())
+    assert on.tried == _LOADS.cells()
     (record,) = store.runs()
     assert (record.status, record.clock, len(store.cells(record.run_id))) == (RunStatus.DONE, Clock.REAL, 3)
 
@@ -230,14 +233,6 @@ def test_a_table_that_is_written_during_a_run_ends_it_and_the_run_goes_on_only_w
     table.write_text(first)
     assert resumed() == 0
     assert len(store.cells("latest")) == 3 and len(tried) == 4
-
-
-def test_with_clock_and_scale_given_each_result_counts_as_it_is(store):
-    on = _Executor(_too_slow_at_first)
-    with pytest.raises(UntrustworthyResult):
-        _measured(store, on, "--clock", "real", "--scale", "1")
-    assert on.tried == _LOADS.cells()
-    assert [len(store.cells(record.run_id)) for record in store.runs()] == [3]
 
 
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store):

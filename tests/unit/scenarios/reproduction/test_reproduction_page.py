@@ -167,6 +167,9 @@ def test_what_is_missing_is_named(store):
         assert "Not, or not completely, in this record: dtn_buffers, dtn_mss (5 of 12 cells)." in page
 
 
+IN_MBIT = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="Mbit/s", scale=1e-6)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -180,8 +183,7 @@ def test_what_is_missing_is_named(store):
 )
 def test_a_value_is_that_of_the_cells_that_measured_the_same(store, value, text):
     cells = store.cells(stored_run(store))
-    figure = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="Mbit/s", scale=1e-6)
-    assert measured(cells, figure, value).startswith(text)
+    assert measured(cells, IN_MBIT, value).startswith(text)
 
 
 @pytest.mark.parametrize(("factor", "change"), [(1.5, "+50.0 % (+50.0 to +50.0)"), (1 - 1e-6, "+0.0 % (+0.0 to +0.0)")])
@@ -202,10 +204,9 @@ def test_a_change_is_that_of_the_claim_beside_it_by_pairs_of_one_seed(store, fac
 def test_what_claims_leave_out_is_not_in_a_figure_either(store):
     cells = store.cells(stored_run(store))
     worst = [replace(cell, certificate=replace(cell.certificate, verdict=Verdict.DEGRADED)) for cell in cells[::2]]
-    figure = PaperFigure("1", "", "", "dtn_mss", metric="goodput", unit="Mbit/s", scale=1e-6)
     value = Value("", "", dict(worst[0].cell.parameters))
-    assert measured(worst, figure, value) == "not measured"
-    assert measured(cells, figure, value) != "not measured"
+    assert measured(worst, IN_MBIT, value) == "not measured"
+    assert measured(cells, IN_MBIT, value) != "not measured"
 
 
 def test_a_text_cannot_break_a_table():

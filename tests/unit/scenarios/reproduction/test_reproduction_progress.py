@@ -2,7 +2,6 @@
 
 import ast
 import shutil
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -22,7 +21,7 @@ from scenarios.reproduction.papers import papers, reason
 from scenarios.reproduction.parts import FULL_SIZE, PARTS, Part, chosen
 from scenarios.reproduction.progress import Next, State, state_of
 from scenarios.reproduction.record import MeasuredPart, read
-from tests.support.finished import finished
+from tests.support.checkouts import commit_all
 from tests.support.reproduction_runs import HERE, SMALL, stored_run
 
 
@@ -78,17 +77,13 @@ def test_a_run_of_another_program_is_not_gone_on_with(store):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A repository with one commit; writes a file, commits everything, and returns the commit."""
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(tmp_path)]
+    """Writes a file of a repository, commits everything, and returns the commit."""
 
     def commit(file: str) -> str:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text(f"{len(list(tmp_path.rglob('*')))}\n")
-        subprocess.run([*git, "add", "--all"], check=True)
-        subprocess.run([*git, "commit", "--quiet", "--message", file], check=True)
-        return finished([*git, "rev-parse", "HEAD"], check=True).stdout[:12]
+        (tmp_path / file).write_text("x\n")
+        return commit_all(tmp_path)
 
-    subprocess.run([*git, "init", "--quiet"], check=True)
     return commit
 
 
@@ -112,10 +107,7 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkout")
     for floor in measuring_code.FLOORS:
         shutil.copytree(PROJECT / floor, folder / floor, ignore=shutil.ignore_patterns("__pycache__", "build"))
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(folder)]
-    for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "x"]):
-        subprocess.run([*git, *words], check=True)
-    return folder, finished([*git, "rev-parse", "HEAD"], check=True).stdout[:12]
+    return folder, commit_all(folder)
 
 
 @pytest.mark.parametrize(
