@@ -58,7 +58,7 @@ def test_l4s_packets_have_a_queue_of_their_own_in_which_they_are_marked(tmp_path
 
 @pytest.mark.nightly  # it needs `make quic`
 def test_the_packets_of_prague_over_quic_are_marked_and_counted_as_those_of_tcp_are(tmp_path):
-    words = "--full --only queue=dualpi2 --only flows=prague+cubic --rates 20 --rtts 10 --seconds 3 --warm-up 2 --repeat 1"
+    words = "--full --only queue=dualpi2 --only flows=prague+cubic --rates 20 --rtts 10 --seconds 3 --warm-up 2"
     (cell,) = measured_cells("l4s_coexistence", tmp_path, *words.split())
     assert cell["verdict"] == "faithful"
     value = {name: metric["value"] for name, metric in cell["metrics"].items()}
