@@ -37,7 +37,7 @@ def test_a_slow_disk_is_the_limit(end, tmp_path):
 @pytest.mark.parametrize("cipher", ["aes128-gcm@openssh.com", "aes256-ctr"])
 def test_a_slow_cipher_is_told_from_the_rest_of_the_client(end, cipher):
     """The client's processor is one without instructions for AES; on a busy machine it also waits for the far end's."""
-    done = finish(end.start("--cipher", cipher, "--time", "1s", environment={"OPENSSL_ia32cap": "0"}))
+    done = finish(end.start("--cipher", cipher, "--bytes", "60MB", environment={"OPENSSL_ia32cap": "0"}))
     (iteration,) = done.found["iterations"]
     load = iteration["streams"][0]["load"]
     assert load["cipher_s"] > 0.8 * load["cpu_s"], iteration
