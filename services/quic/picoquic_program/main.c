@@ -29,7 +29,7 @@
 #include "picosocks.h"
 #include "picoquic_utils.h"
 
-enum { MOST_PATHS = 8, REQUEST_LENGTH = 9, REPORT_LENGTH = 1 << 12, MOST_CONNECTIONS = 64 };
+enum { MOST_PATHS = 8, REQUEST_LENGTH = 9, REPORT_LENGTH = 1 << 13, MOST_CONNECTIONS = 64 };
 enum { AT_ONCE = 32, DATAGRAM_LENGTH = 1 << 11, CONTROL_LENGTH = 1 << 8, LONGEST_WAIT_US = 1000000 };
 
 /* A window for 1 Gbit/s and 100 ms; picoquic gives the peer more credit only when half of it is used. */
@@ -50,6 +50,12 @@ typedef struct {
     uint8_t text[REPORT_LENGTH];   /* an answer that has a meaning */
 } stream_t;
 
+/* The part of a report about paths that are gone. */
+typedef struct {
+    char paths[REPORT_LENGTH];
+    size_t length;
+} gone_t;
+
 typedef struct {
     char letter;
     uint64_t count, bytes, interval;  /* of requests: how many, of which size, at which interval in us */
@@ -58,6 +64,7 @@ typedef struct {
     in_port_t port;  /* our own, in network order */
     picoquic_cnx_t *connection;
     stream_t *newest;
+    gone_t gone;
     uint64_t began, handshake, ended, begun, answered, arrived;
     double *times_ms;
     char server_report[REPORT_LENGTH];
@@ -142,28 +149,42 @@ static struct sockaddr_storage source_towards(const struct sockaddr_storage *ser
     return source;
 }
 
-/* What this end knows of a connection: counters of its paths as a sender. */
-static void report(picoquic_cnx_t *connection, char *text)
+/* Adds the counters of a path, as a sender, to a report; returns the report's new length. */
+static size_t add_path(picoquic_cnx_t *connection, picoquic_path_t *path, char *text, size_t used)
 {
-    size_t used = (size_t)snprintf(text, REPORT_LENGTH, "{\"multipath\": %s, \"paths\": [",
-                                   connection->is_multipath_enabled ? "true" : "false");
-    for (int number = 0, known = 0; number < connection->nb_paths; number++) {
-        picoquic_path_t *path = connection->path[number];
-        picoquic_path_quality_t quality;
-        if (!path->first_tuple->challenge_verified ||
-            picoquic_get_path_quality(connection, path->unique_path_id, &quality) != 0)
-            continue;
-        used += (size_t)snprintf(
-            text + used, REPORT_LENGTH - used,
-            "%s{\"congestion_control\": \"%s\", \"rtt_ms\": %.3f, \"sent_packets\": %llu, \"lost_packets\": %llu, "
-            "\"spurious_losses\": %llu, \"sent_bytes\": %llu, \"mtu\": %zu}",
-            known++ > 0 ? ", " : "", connection->congestion_alg->congestion_algorithm_id, (double)quality.rtt / 1e3,
-            (unsigned long long)quality.sent, (unsigned long long)quality.lost,
-            (unsigned long long)quality.spurious_losses, (unsigned long long)quality.bytes_sent, path->send_mtu);
-        if (used >= REPORT_LENGTH - 3)
-            fail("the report of %d paths is too long", connection->nb_paths);
-    }
-    snprintf(text + used, REPORT_LENGTH - used, "]}");
+    picoquic_path_quality_t quality;
+    if (!path->first_tuple->challenge_verified ||
+        picoquic_get_path_quality(connection, path->unique_path_id, &quality) != 0)
+        return used;
+    used += (size_t)snprintf(
+        text + used, REPORT_LENGTH - used,
+        "%s{\"congestion_control\": \"%s\", \"rtt_ms\": %.3f, \"sent_packets\": %llu, \"lost_packets\": %llu, "
+        "\"spurious_losses\": %llu, \"sent_bytes\": %llu, \"mtu\": %zu}",
+        used > 0 ? ", " : "", connection->congestion_alg->congestion_algorithm_id, (double)quality.rtt / 1e3,
+        (unsigned long long)quality.sent, (unsigned long long)quality.lost,
+        (unsigned long long)quality.spurious_losses, (unsigned long long)quality.bytes_sent, path->send_mtu);
+    if (used >= REPORT_LENGTH)
+        fail("the report of %d paths is too long", connection->nb_paths);
+    return used;
+}
+
+/* What this end knows of a connection: of its paths, also of those that picoquic has given up. */
+static void report(picoquic_cnx_t *connection, const gone_t *gone, char *text)
+{
+    char paths[REPORT_LENGTH];
+    size_t used = gone->length;
+    memcpy(paths, gone->paths, sizeof paths);
+    for (int number = 0; number < connection->nb_paths; number++)
+        used = add_path(connection, connection->path[number], paths, used);
+    snprintf(text, REPORT_LENGTH, "{\"multipath\": %s, \"paths\": [%.*s]}",
+             connection->is_multipath_enabled ? "true" : "false", (int)used, paths);
+}
+
+static void remember_path(picoquic_cnx_t *connection, uint64_t id, gone_t *gone)
+{
+    for (int number = 0; number < connection->nb_paths; number++)
+        if (connection->path[number]->unique_path_id == id)
+            gone->length = add_path(connection, connection->path[number], gone->paths, gone->length);
 }
 
 /* Writes what picoquic has room for: the rest of the head, then bytes without meaning. */
@@ -202,6 +223,7 @@ static picoquic_quic_t *context_of(picoquic_stream_data_cb_fn on_event, void *ar
     picoquic_set_default_tp_value(quic, picoquic_tp_initial_max_stream_data_bidi_local, WINDOW);
     picoquic_set_default_tp_value(quic, picoquic_tp_initial_max_stream_data_bidi_remote, WINDOW);
     if (paths > 1) {
+        picoquic_enable_path_callbacks_default(quic, 1);
         picoquic_set_default_multipath_option(quic, 1);
         picoquic_set_default_tp_value(quic, picoquic_tp_initial_max_path_id, (uint64_t)paths);
     }
@@ -250,7 +272,12 @@ static void receive(picoquic_quic_t *quic, int udp)
     }
 }
 
-/* Sends what picoquic has to send now, with GSO. */
+/* Sends what picoquic has to send now, with GSO. What the kernel does not take is a lost datagram, as elsewhere:
+ * picoquic's own loop says then that the path is gone, and a connection with no other path ends.
+ *
+ * picoquic is asked again after each batch, even if it wants to wait: if a batch ends because the window is full, it has
+ * set no timer for losses (1.1.53: picoquic_prepare_packet_ready_fast does not look at what is unacknowledged). If the
+ * path is cut then, nothing is sent until the idle timeout. */
 static void send_all(picoquic_quic_t *quic, int udp)
 {
     static uint8_t bytes[UINT16_MAX];
@@ -265,11 +292,10 @@ static void send_all(picoquic_quic_t *quic, int udp)
                                             &connection, &packet) != 0 ||
             length == 0)
             return;
-        const int sent = picoquic_sendmsg(udp, (struct sockaddr *)&peer, (struct sockaddr *)&source, interface,
-                                          (const char *)bytes, (int)length, (int)packet, &error);
-        if (sent <= 0 && connection != NULL && picoquic_socket_error_implies_unreachable(error))
-            picoquic_notify_destination_unreachable(connection, now, (struct sockaddr *)&peer,
-                                                    (struct sockaddr *)&source, interface, error);
+        picoquic_sendmsg(udp, (struct sockaddr *)&peer, (struct sockaddr *)&source, interface, (const char *)bytes,
+                         (int)length, (int)packet, &error);
+        if (connection != NULL)
+            picoquic_reinsert_by_wake_time(quic, connection, now);
     }
 }
 
@@ -285,7 +311,7 @@ static void go_on(picoquic_quic_t *quic, int udp)
     send_all(quic, udp);
 }
 
-static int answer(picoquic_cnx_t *connection, stream_t *stream, int is_end)
+static int answer(picoquic_cnx_t *connection, stream_t *stream, const gone_t *gone, int is_end)
 {
     const uint64_t number = PICOPARSE_64(stream->head + 1);
     switch (stream->head[0]) {
@@ -300,17 +326,21 @@ static int answer(picoquic_cnx_t *connection, stream_t *stream, int is_end)
     default:
         if (!is_end)
             return 0;
-        report(connection, (char *)stream->text);
+        report(connection, gone, (char *)stream->text);
         return picoquic_add_to_stream_with_ctx(connection, stream->id, stream->text, strlen((char *)stream->text), 1,
                                                stream);
     }
 }
 
 static int on_server_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *bytes, size_t length,
-                           picoquic_call_back_event_t event, void *unused, void *context)
+                           picoquic_call_back_event_t event, void *argument, void *context)
 {
-    (void)unused;
     stream_t *stream = context;
+    gone_t *gone = argument;
+    if (gone == NULL) {
+        gone = allocated(1, sizeof *gone);
+        picoquic_set_callback(connection, on_server_event, gone);
+    }
     switch (event) {
     case picoquic_callback_stream_data:
     case picoquic_callback_stream_fin: {
@@ -325,12 +355,21 @@ static int on_server_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *byt
         stream->head_length += of_head;
         stream->arrived += length - of_head;
         const int is_complete = stream->head_length == REQUEST_LENGTH;
-        return is_complete ? answer(connection, stream, event == picoquic_callback_stream_fin) : 0;
+        return is_complete ? answer(connection, stream, gone, event == picoquic_callback_stream_fin) : 0;
     }
     case picoquic_callback_prepare_to_send:
         return send_some(stream, bytes, length, 0);
     case picoquic_callback_stream_released:
         free(stream);
+        return 0;
+    case picoquic_callback_path_deleted:
+        remember_path(connection, id, gone);
+        return 0;
+    case picoquic_callback_close:
+    case picoquic_callback_application_close:
+    case picoquic_callback_stateless_reset:
+        picoquic_set_callback(connection, NULL, NULL);
+        free(gone);
         return 0;
     default:
         return 0;
@@ -439,7 +478,6 @@ static void take_answer(client_t *client, stream_t *stream, uint64_t now)
 static int on_client_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *bytes, size_t length,
                            picoquic_call_back_event_t event, void *argument, void *context)
 {
-    (void)id;
     client_t *client = argument;
     stream_t *stream = context;
     const uint64_t now = picoquic_current_time();
@@ -451,6 +489,9 @@ static int on_client_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *byt
         return 0;
     case picoquic_callback_next_path_allowed:
         open_paths(client, now);
+        return 0;
+    case picoquic_callback_path_deleted:
+        remember_path(connection, id, &client->gone);
         return 0;
     case picoquic_callback_app_wakeup:
         make_requests(client, now);
@@ -487,7 +528,7 @@ static int on_client_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *byt
 static void print_result(client_t *client)
 {
     char own_report[REPORT_LENGTH];
-    report(client->connection, own_report);
+    report(client->connection, &client->gone, own_report);
     printf("{\"bytes\": %llu, \"streams\": %llu, \"seconds\": %.6f, \"handshake_s\": %.6f, \"times_ms\": [",
            (unsigned long long)client->arrived, (unsigned long long)client->count,
            (double)(client->ended - client->began) / 1e6, (double)client->handshake / 1e6);
