@@ -37,6 +37,17 @@ def relay_cpu_s(links: Sequence[RelayLink]) -> float:
 
 
 @contextmanager
+def plain_network() -> Iterator[Mininet]:
+    """A network without switches or a controller, to which hosts and links are added."""
+    Mininet.inited = True
+    net = Mininet(controller=None, host=MultihomedHost, build=False)
+    try:
+        yield net
+    finally:
+        net.stop()
+
+
+@contextmanager
 def pair(
     *specs: LinkSpec | None,
     mptcp: bool = False,
@@ -44,22 +55,20 @@ def pair(
     congestion_control: str = "cubic",
 ) -> Iterator[Pair]:
     """Two hosts joined by a link for each specification; None is Mininet's own, a bare veth pair."""
-    Mininet.inited = True
-    net = Mininet(controller=None, host=MultihomedHost, build=False)
     ports = range(len(specs))
-    hosts = [
-        net.addHost(
-            f"h{number}",
-            addresses={port: (f"10.0.{port}.{number}/24", f"fd00:{port}::{number}/64") for port in ports},
-            endpoints=[Endpoint(f"10.0.{port}.2") for port in ports] if mptcp and number == 2 else (),
-            subflows=len(specs) - 1 if mptcp else 0,
-            accepted_addresses=len(specs) - 1 if mptcp and number == 1 else 0,
-            congestion_control=congestion_control,
-            sysctls=LARGE_TCP_BUFFERS,
-        )
-        for number in (1, 2)
-    ]
-    try:
+    with plain_network() as net:
+        hosts = [
+            net.addHost(
+                f"h{number}",
+                addresses={port: (f"10.0.{port}.{number}/24", f"fd00:{port}::{number}/64") for port in ports},
+                endpoints=[Endpoint(f"10.0.{port}.2") for port in ports] if mptcp and number == 2 else (),
+                subflows=len(specs) - 1 if mptcp else 0,
+                accepted_addresses=len(specs) - 1 if mptcp and number == 1 else 0,
+                congestion_control=congestion_control,
+                sysctls=LARGE_TCP_BUFFERS,
+            )
+            for number in (1, 2)
+        ]
         links = [
             net.addLink(*hosts, port1=port, port2=port, cls=Link)
             if spec is None
@@ -68,8 +77,6 @@ def pair(
         ]
         net.start()
         yield Pair(*hosts, links)
-    finally:
-        net.stop()
 
 
 @contextmanager

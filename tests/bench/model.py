@@ -4,7 +4,6 @@ It knows nothing of the relay's own clock and counters: packets are captured by 
 is the definition of a line with a rate and a delay. What remains between the two is what the emulation adds.
 """
 
-import struct
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -14,20 +13,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flightpath.commands import end, require
+from flightpath.pcapng import PcapReader
 from tests.bench.hosts import Pair
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
 
 SNAPSHOT_BYTES = 96
 SEGMENT_BYTES = 1514
-_NANOSECONDS_MAGIC = 0xA1B23C4D
 # The kernel hands packets to tcpdump when a block of them is full, or after a second.
 _HAND_OVER_S = 1.2
 # A capture's buffer is allocated by the kernel in one go, which no thread of any priority interrupts: links stand still
 # for 0.1 s. What queued up meanwhile must have left before anything is measured.
 _BUFFER_KB = 32768
 _SETTLING_S = 0.5
-_PACKET = struct.Struct("=IIII")
 _ICMP = 1
 
 
@@ -71,7 +69,7 @@ def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
 def probe_excess_ms(network: Pair, folder: Path, spec: LinkSpec) -> list[float]:
     """Of each ping during `captured`: how much longer its request and its reply took than the model, together."""
     a, b = network.source, network.target
-    at_a, at_b = (list(read(folder / f"{host.name}.pcap")) for host in (a, b))
+    at_a, at_b = (_read(folder / f"{host.name}.pcap") for host in (a, b))
     there, back = _excess_ns(at_a, at_b, a, spec), _excess_ns(at_b, at_a, b, spec)
     return [(there[key] + back[key]) / 1e6 for key in there.keys() & back.keys()]
 
@@ -95,20 +93,8 @@ def _excess_ns(
     return excess_ns
 
 
-def read(path: Path) -> Iterator[Captured]:
-    """The frames of a capture in tcpdump's format with nanoseconds, in this machine's byte order."""
-    data = path.read_bytes()
-    (magic,) = struct.unpack_from("=I", data)
-    if magic != _NANOSECONDS_MAGIC:
-        raise ValueError(f"{path} is no capture with nanoseconds")
-    at = 24
-    while at + _PACKET.size <= len(data):
-        seconds, nanoseconds, kept, length = _PACKET.unpack_from(data, at)
-        at += _PACKET.size
-        if at + kept > len(data):
-            return
-        yield _frame(seconds * 10**9 + nanoseconds, data[at : at + kept], length)
-        at += kept
+def _read(path: Path) -> list[Captured]:
+    return [_frame(at_ns, data, length) for at_ns, length, data in PcapReader().packets(path.read_bytes())]
 
 
 def _frame(at_ns: int, data: bytes, length: int) -> Captured:

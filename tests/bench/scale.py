@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from mininet.net import Mininet
 
 from tests.bench.figures import Figure
-from tests.bench.hosts import relay_cpu_s
-from topologies.hosts.multihomed import MultihomedHost
+from tests.bench.hosts import plain_network, relay_cpu_s
 from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
 
@@ -34,15 +33,11 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
 @contextmanager
 def _linked(count: int) -> Iterator[tuple[Mininet, list[RelayLink], float]]:
     """A network of two hosts, the links between them, and how long these took to start (s)."""
-    Mininet.inited = True
-    net = Mininet(controller=None, host=MultihomedHost, build=False)
-    try:
+    with plain_network() as net:
         a, b = (net.addHost(f"h{number}") for number in (1, 2))
         began_s = time.monotonic()
         links = [net.addLink(a, b, cls=RelayLink, spec=SPEC) for _ in range(count)]
         yield net, links, time.monotonic() - began_s
-    finally:
-        net.stop()
 
 
 def _start_s() -> float:

@@ -9,14 +9,11 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-
-from mininet.net import Mininet
 
 from flightpath.commands import run
 from flightpath.project import PROJECT
-from tests.bench.figures import Figure
-from topologies.hosts.multihomed import MultihomedHost
+from tests.bench.figures import Figure, ratios
+from tests.bench.hosts import plain_network
 from topologies.links.changes import DIRECTIONS
 from topologies.links.emulated_link import complete
 from topologies.links.events import LinkEvent, schedule
@@ -45,10 +42,9 @@ def measure(rounds: int) -> Iterator[str | list[Figure]]:
             if clock == "real":
                 took_s[TOGETHER].append(report["together_s"])
                 took_s[EACH].append(report["each_s"])
-    ratios = [each / together for each, together in zip(took_s[EACH], took_s[TOGETHER], strict=True)]
     yield [
         *(Figure(SECTION, f"changing {LINKS} links, {how}", values, "s") for how, values in took_s.items()),
-        Figure(SECTION, "ratio of the two", ratios, "", at_least=10),
+        Figure(SECTION, "ratio of the two", ratios(took_s[EACH], took_s[TOGETHER]), "", at_least=10),
         Figure(SECTION, f"{LINKS} links each second, virtual time: latest", late_ms["virtual"], "ms", at_most=5),
         Figure(SECTION, f"{LINKS} links each second, real clock of that kernel: latest", late_ms["real"], "ms"),
     ]
@@ -63,23 +59,13 @@ def _in_guest(clock: str) -> dict[str, float]:
 
 def main() -> int:
     """Prints one JSON object, inside the kernel: times in seconds, on its clock."""
-    with _linked() as links:
-        times = {"each_s": _took_s(links, 1), "together_s": _took_s(links, LINKS)}
-        print(json.dumps({"late_s": _late_s(links), **times}))
-    return 0
-
-
-@contextmanager
-def _linked() -> Iterator[list[NetemLink]]:
-    Mininet.inited = True
-    net = Mininet(controller=None, host=MultihomedHost, build=False)
-    try:
+    with plain_network() as net:
         a, b = (net.addHost(f"h{number}") for number in (1, 2))
         links = [net.addLink(a, b, cls=NetemLink, spec=_spec(0), wait=False) for _ in range(LINKS)]
         complete(links)
-        yield links
-    finally:
-        net.stop()
+        times = {"each_s": _took_s(links, 1), "together_s": _took_s(links, LINKS)}
+        print(json.dumps({"late_s": _late_s(links), **times}))
+    return 0
 
 
 def _spec(number: int) -> LinkSpec:

@@ -38,11 +38,10 @@ def outcomes_apart(name: str, module: str, *words: object) -> Iterator[Outcome]:
 def tell(outcomes: Iterable[Outcome]) -> int:
     """Prints outcomes for `outcomes_apart`, from inside a sandbox; returns the exit code."""
     libc.request_signal_at_parents_end(signal.SIGTERM)
-    return sandbox.run_inside(lambda: print_outcomes(outcomes))
 
+    def main() -> int:
+        for outcome in outcomes:
+            print(json.dumps(asdict(outcome)), flush=True)
+        return 0
 
-def print_outcomes(outcomes: Iterable[Outcome]) -> int:
-    """Prints outcomes for `outcomes_apart`; returns the exit code."""
-    for outcome in outcomes:
-        print(json.dumps(asdict(outcome)), flush=True)
-    return 0
+    return sandbox.run_inside(main)

@@ -1,40 +1,21 @@
 """Reads the captures of the kernel's own MPTCP in `data/mptcp`: what two hosts sent, and what `ss` said of it."""
 
 import gzip
-import struct
-from collections.abc import Iterator
-from pathlib import Path
 
 from controllers.packets.mptcp_options import MptcpOptions, parse_options
 from controllers.packets.segments import Segment, parse_segment
+from flightpath.pcapng import PcapReader
 from flightpath.project import PROJECT
 
 FOLDER = PROJECT / "tests" / "data" / "mptcp"
 JOINED = ("ipv4", "ipv6")
 CAPTURES = (*JOINED, "one_path", "fallback", "tcp")
 
-_FILE_HEADER = struct.Struct("<LHHlLLL")
-_RECORD_HEADER = struct.Struct("<LLLL")
-_MAGIC = 0xA1B2C3D4
-_ETHERNET = 1
-
-
-def read_pcap(path: Path) -> Iterator[tuple[float, bytes]]:
-    """Time and frame of each record of a file in the classic format, of this machine's byte order."""
-    content = gzip.decompress(path.read_bytes())
-    magic, *_, link_type = _FILE_HEADER.unpack_from(content)
-    assert (magic, link_type) == (_MAGIC, _ETHERNET), f"{path}: not a capture of Ethernet"
-    at = _FILE_HEADER.size
-    while at < len(content):
-        seconds, microseconds, length, _ = _RECORD_HEADER.unpack_from(content, at)
-        at += _RECORD_HEADER.size
-        yield seconds + microseconds / 1e6, content[at : at + length]
-        at += length
-
 
 def frames(name: str) -> list[bytes]:
     """The frames of a capture, in the order in which they were seen."""
-    return [frame for _, frame in read_pcap(FOLDER / f"{name}.pcap.gz")]
+    content = gzip.decompress((FOLDER / f"{name}.pcap.gz").read_bytes())
+    return [frame for _at_ns, _length, frame in PcapReader().packets(content)]
 
 
 def segments(name: str) -> list[tuple[Segment, MptcpOptions]]:

@@ -77,8 +77,8 @@ def store_options(location: StoreLocation) -> list[str]:
 
 
 @contextlib.contextmanager
-def database_server(settings: str = "fsync = off\n") -> Iterator[DatabaseServer]:
-    """Runs a server as an unprivileged user, with these lines in its configuration beside the defaults.
+def database_server() -> Iterator[DatabaseServer]:
+    """Runs a server as an unprivileged user.
 
     Raises:
         MissingCapability: PostgreSQL is not installed.
@@ -93,7 +93,7 @@ def database_server(settings: str = "fsync = off\n") -> Iterator[DatabaseServer]
         port = _free_port()
         where = f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\n"
         with (folder / "data" / "postgresql.conf").open("a") as configuration:
-            configuration.write(f"{where}max_connections = 100\ndynamic_shared_memory_type = mmap\n{settings}")
+            configuration.write(f"{where}max_connections = 100\ndynamic_shared_memory_type = mmap\nfsync = off\n")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

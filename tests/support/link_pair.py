@@ -162,9 +162,9 @@ class Pair:
         assert told["in_packets"] == self._sent[way], told
         return told
 
-    def until_inside(self, count: int, way: Direction = "a_to_b") -> None:
+    def until_inside(self, count: int) -> None:
         """Waits until so many packets are in the queue or in propagation."""
-        wait_until(lambda: self.counters(way)["queued_packets"] >= count, f"{count} packets inside", 30)
+        wait_until(lambda: self.counters()["queued_packets"] >= count, f"{count} packets inside", 30)
 
     def arrivals(self, way: Direction = "a_to_b") -> list[Arrival]:
         return self.received[way].arrivals

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from flightpath.processes import Process
+from tests.bench.processes import sandbox_cpu_s
 
 _PERIOD_S = 0.5
 
@@ -42,12 +42,10 @@ class ProcessorTime:
     @classmethod
     def read(cls) -> Self:
         """Of now; in a sandbox `/proc` has its processes only, and those that have ended count for their parents."""
-        own = (Process.read(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit())
-        ours = sum(process.cpu_seconds for process in own if process)
         user, nice, system, _idle, _iowait, _irq, _softirq, steal = map(
             int, Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
         )
-        return cls((user + nice + system + steal) / os.sysconf("SC_CLK_TCK"), ours, dict(threads()))
+        return cls((user + nice + system + steal) / os.sysconf("SC_CLK_TCK"), sandbox_cpu_s(), dict(threads()))
 
     def given_since(self, before: Self) -> float:
         """The share of what the sandbox wanted since then that others left to it: 0 to 1.
