@@ -135,7 +135,8 @@ def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given
 
 def _record(store: RunStore, run_id: str, number: int) -> None:
     load, repetition = LOADS[number % len(LOADS)], number // len(LOADS) + 1
-    store.record(run_id, cell(_PROTOCOLS[repetition % 2], load, repetition, requests=2_000), number)
+    # At forty times the load a cell lasts some seconds, and its series are short.
+    store.record(run_id, cell(_PROTOCOLS[repetition % 2], 40 * load, repetition), number)
 
 
 def _missed(reports: list[dict], cells: int) -> Iterator[str]:
