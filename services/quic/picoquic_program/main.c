@@ -30,7 +30,8 @@
 #include "picoquic_utils.h"
 
 enum { MOST_PATHS = 8, REQUEST_LENGTH = 9, REPORT_LENGTH = 1 << 13, MOST_CONNECTIONS = 64 };
-enum { AT_ONCE = 32, DATAGRAM_LENGTH = 1 << 11, CONTROL_LENGTH = 1 << 8, LONGEST_WAIT_US = 1000000 };
+enum { AT_ONCE = 32, DATAGRAM_LENGTH = 1 << 11, CONTROL_LENGTH = 1 << 8 };
+enum { LOSS_CHECK_US = 100000, LONGEST_WAIT_US = 1000000 };
 
 /* A window for 1 Gbit/s and 100 ms; picoquic gives the peer more credit only when half of it is used. */
 static const uint64_t WINDOW = 16 << 20;
@@ -275,9 +276,9 @@ static void receive(picoquic_quic_t *quic, int udp)
 /* Sends what picoquic has to send now, with GSO. What the kernel does not take is a lost datagram, as elsewhere:
  * picoquic's own loop says then that the path is gone, and a connection with no other path ends.
  *
- * picoquic is asked again after each batch, even if it wants to wait: if a batch ends because the window is full, it has
- * set no timer for losses (1.1.53: picoquic_prepare_packet_ready_fast does not look at what is unacknowledged). If the
- * path is cut then, nothing is sent until the idle timeout. */
+ * After each batch picoquic is asked again before long, even if it wants to wait: if a batch ends because the window is
+ * full, it has set no timer for losses (1.1.53: picoquic_prepare_packet_ready_fast does not look at what is
+ * unacknowledged). If the path is cut then, nothing is sent until the idle timeout. */
 static void send_all(picoquic_quic_t *quic, int udp)
 {
     static uint8_t bytes[UINT16_MAX];
@@ -294,8 +295,8 @@ static void send_all(picoquic_quic_t *quic, int udp)
             return;
         picoquic_sendmsg(udp, (struct sockaddr *)&peer, (struct sockaddr *)&source, interface, (const char *)bytes,
                          (int)length, (int)packet, &error);
-        if (connection != NULL)
-            picoquic_reinsert_by_wake_time(quic, connection, now);
+        if (connection != NULL && connection->next_wake_time > now + LOSS_CHECK_US)
+            picoquic_reinsert_by_wake_time(quic, connection, now + LOSS_CHECK_US);
     }
 }
 
