@@ -300,8 +300,8 @@ static void send_all(picoquic_quic_t *quic, int udp)
     }
 }
 
-/* Sends and receives once, after a wait for whatever is first: a datagram or picoquic's timer. picoquic's own loop waits
- * in whole ms, and the last half of one by polling without end, on which virtual time stands still. */
+/* Sends and receives once, after a wait for a datagram or for picoquic's timer. picoquic's own loop waits in whole ms,
+ * and the last half of one by polling without end, on which virtual time stands still. */
 static void go_on(picoquic_quic_t *quic, int udp)
 {
     const int64_t wait_us = picoquic_get_next_wake_delay(quic, picoquic_current_time(), LONGEST_WAIT_US);
