@@ -106,7 +106,10 @@ def test_a_sample_of_ryus_finds_the_one_that_it_builds_on(tmp_path):
 
 
 def test_without_an_application_it_learns_and_goes_on_when_rules_are_deleted():
-    done = mn("--topo", "linear,3", "--controller", "osken", script="pingall\ndpctl del-flows\npingall\n")
+    flows = "ovs-ofctl -O OpenFlow13 dump-flows"
+    until = f"sh timeout 20 sh -c 'until {flows} $0 | grep -q CONTROLLER; do sleep 0.1; done'"
+    restored = "".join(f"{until} s{number}\n" for number in (1, 2, 3))
+    done = mn("--topo", "linear,3", "--controller", "osken", script=f"pingall\ndpctl del-flows\n{restored}pingall\n")
 
     assert done.stdout.count("Results: 0% dropped") == 2, done.stdout
 
