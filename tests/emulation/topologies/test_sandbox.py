@@ -46,13 +46,24 @@ def running():
     process.communicate()
 
 
-@pytest.mark.parametrize("level", [0, 1, 2, 3], ids=["supervisor", "keeper", "init", "main"])
-def test_kill_9_of_any_process_ends_all_of_them(running, level):
-    process, mark = running
-    chain = [process.pid]
+def processes_of(supervisor: subprocess.Popen) -> list[int]:
+    """Supervisor, keeper, init and main."""
+    chain = [supervisor.pid]
     for _ in range(3):
         children = Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split()
         chain.append(int(children[0]))
+    return chain
+
+
+def waits_for_signals(pid: int) -> bool:
+    """Whether a process takes a signal when it is ready to (sigtimedwait), instead of being interrupted by it."""
+    return "sigtimedwait" in Path(f"/proc/{pid}/wchan").read_text()
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3], ids=["supervisor", "keeper", "init", "main"])
+def test_kill_9_of_any_process_ends_all_of_them(running, level):
+    process, mark = running
+    chain = processes_of(process)
     wait_until(lambda: bool(mentioning(f"sleep {mark}")), "what the sandbox has started", 30)
 
     os.kill(chain[level], signal.SIGKILL)
@@ -65,6 +76,7 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
     process, mark = running
+    wait_until(lambda: all(map(waits_for_signals, processes_of(process)[:3])), "the three that forward signals", 30)
 
     process.send_signal(number)
 
