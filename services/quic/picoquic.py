@@ -18,6 +18,7 @@ from flightpath.overrides import override
 from services.quic.implementation import Implementation, source
 
 _SOURCE = "picoquic_program/source.txt"
+_FILES = ("client.c", "connection.c", "main.c", "program.h", "server.c", "sockets.c", "tools.c")
 _PROGRAMS = ("cmake", "cc", "c++", "make", "pkg-config")
 _HINT = "apt-get install cmake g++ make pkg-config libssl-dev"
 _TIMEOUT_S = 3600.0
@@ -29,7 +30,7 @@ class Picoquic(Implementation):
     name = "picoquic"
     version, _url, _sha256 = source(_SOURCE).read_text(encoding="utf-8").replace("sha256:", "").split()
     multipath_draft = "draft-ietf-quic-multipath-20"
-    sources = (_SOURCE, "picoquic_program/CMakeLists.txt", "picoquic_program/main.c")
+    sources = (_SOURCE, "picoquic_program/CMakeLists.txt", *(f"picoquic_program/{name}" for name in _FILES))
     algorithms: ClassVar[Mapping[str, tuple[str, str]]] = {
         "bbr3": ("bbr", "bbr"),
         "bbr": ("bbr1", "bbr1"),
