@@ -7,7 +7,7 @@ from typing import Any
 from flightpath.commands import end_and_close
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import Host, await_end
-from services.quic.implementation import Report, Request
+from services.quic.implementation import Request
 from services.quic.implementations import IMPLEMENTATIONS
 from services.quic.server import QuicServer
 
@@ -24,7 +24,6 @@ class PragueTrace:
         payload_share: bytes of the stream per byte of UDP payload, what was sent twice included.
     """
 
-    report: Report
     payload_share: float
 
 
@@ -52,7 +51,7 @@ class PragueFlow:
         if report.bytes >= self._request.size_bytes:
             raise MeasurementFailed(f"the flow with Prague was over: it had {report.bytes} bytes")
         sent_bytes = sum(path["sent_bytes"] for path in report.facts["client"]["paths"])
-        return PragueTrace(report, report.bytes / sent_bytes)
+        return PragueTrace(report.bytes / sent_bytes)
 
     def stop(self) -> None:
         """Ends the flow, whose account is not wanted."""

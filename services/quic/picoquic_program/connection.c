@@ -67,7 +67,7 @@ int send_some(stream_t *stream, void *place, size_t room, int has_head)
 }
 
 picoquic_quic_t *context_of(picoquic_stream_data_cb_fn on_event, void *argument, const char *certificate,
-                                   const char *key, const char *trusted, const char *algorithm, int paths)
+                            const char *key, const char *trusted, const char *algorithm, int paths)
 {
     picoquic_register_all_congestion_control_algorithms();
     if (picoquic_get_congestion_algorithm(algorithm) == NULL)

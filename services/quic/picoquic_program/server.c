@@ -7,21 +7,19 @@
 #include "picoquic_utils.h"
 #include "program.h"
 
-static int answer(picoquic_cnx_t *connection, stream_t *stream, const gone_t *gone, int is_end)
+/* Begins the answer to a request that is complete. */
+static int answer(picoquic_cnx_t *connection, stream_t *stream, const gone_t *gone)
 {
-    const uint64_t number = PICOPARSE_64(stream->head + 1);
     switch (stream->head[0]) {
     case 'd':
-        stream->to_send = number;
-        return !is_end ? 0 : picoquic_mark_active_stream(connection, stream->id, 1, stream);
+        stream->to_send = PICOPARSE_64(stream->head + 1);
+        return picoquic_mark_active_stream(connection, stream->id, 1, stream);
     case 'u': {
         uint8_t counted[8];
         picoformat_64(counted, stream->arrived);
-        return is_end ? picoquic_add_to_stream_with_ctx(connection, stream->id, counted, sizeof counted, 1, stream) : 0;
+        return picoquic_add_to_stream_with_ctx(connection, stream->id, counted, sizeof counted, 1, stream);
     }
     default:
-        if (!is_end)
-            return 0;
         report(connection, gone, (char *)stream->text);
         return picoquic_add_to_stream_with_ctx(connection, stream->id, stream->text, strlen((char *)stream->text), 1,
                                                stream);
@@ -50,8 +48,8 @@ static int on_server_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *byt
         memcpy(stream->head + stream->head_length, bytes, of_head);
         stream->head_length += of_head;
         stream->arrived += length - of_head;
-        const int is_complete = stream->head_length == REQUEST_LENGTH;
-        return is_complete ? answer(connection, stream, gone, event == picoquic_callback_stream_fin) : 0;
+        const int is_complete = event == picoquic_callback_stream_fin && stream->head_length == REQUEST_LENGTH;
+        return is_complete ? answer(connection, stream, gone) : 0;
     }
     case picoquic_callback_prepare_to_send:
         return send_some(stream, bytes, length, 0);
