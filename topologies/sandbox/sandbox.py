@@ -84,22 +84,19 @@ def run_inside(main: Callable[[], int], *, keep: Iterable[Path] = ()) -> int:
     """
     if is_inside():
         return _exit_code_of(main)
-    alive, alive_end = os.pipe()
-    problem, problem_end = os.pipe()
-    keep = [path.resolve() for path in (*keep, Path.cwd(), PROJECT)]
-    sys.stdout.flush()
-    sys.stderr.flush()
-    keeper = os.fork()
-    if keeper == 0:
-        os.close(alive_end)
-        os.close(problem)
-        os._exit(_keep_sandbox(main, keep, alive, problem_end))
-    os.close(alive)
-    os.close(problem_end)
-    status = _wait_forwarding_signals(keeper)
-    with os.fdopen(problem, encoding="utf-8") as stream:
-        message = stream.read()
-    os.close(alive_end)
+    # Until the run takes them, signals wait: PID 1 ignores them, and other processes would end without the others.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+
+    def interruptible_main() -> int:
+        for number in _FORWARDED:
+            signal.signal(number, _interrupt_once)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return main()
+
+    try:
+        status, message = _supervise(interruptible_main, [path.resolve() for path in (*keep, Path.cwd(), PROJECT)])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if message:
         raise MissingCapability(message, _HINT)
     if status > _KILLED and status != INTERRUPTED:
@@ -152,6 +149,26 @@ def prepare_network() -> None:
     bring_up("lo")
 
 
+def _supervise(main: Callable[[], int], keep: list[Path]) -> tuple[int, str]:
+    """Runs `main` in a new sandbox; returns its exit code, and why the sandbox could not be made ("" if it was)."""
+    alive, alive_end = os.pipe()
+    problem, problem_end = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    keeper = os.fork()
+    if keeper == 0:
+        os.close(alive_end)
+        os.close(problem)
+        os._exit(_keep_sandbox(main, keep, alive, problem_end))
+    os.close(alive)
+    os.close(problem_end)
+    status = _wait_forwarding_signals(keeper)
+    with os.fdopen(problem, encoding="utf-8") as stream:
+        message = stream.read()
+    os.close(alive_end)
+    return status, message
+
+
 def _keep_sandbox(main: Callable[[], int], keep: list[Path], alive: int, problem: int) -> int:
     """Runs as the keeper: makes the namespaces, starts init in them and waits for it."""
     try:
@@ -193,8 +210,6 @@ def _be_init(main: Callable[[], int], keep: list[Path], problem: int) -> int:
     os.close(problem)
     child = os.fork()
     if child == 0:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _interrupt_once)
         code = _exit_code_of(main)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -236,22 +251,27 @@ def _exit_code_of(main: Callable[[], int]) -> int:
 
 def _interrupt_once(_number: int, _frame: object) -> None:
     """Interrupts the run; ignores a second Ctrl-C, which would interrupt the clean-up."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _FORWARDED:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _wait_forwarding_signals(child: int, *, reap_all: bool = False) -> int:
-    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM from another process.
+    """Waits for a child and returns its exit code; forwards SIGINT and SIGTERM, which must be blocked, to it.
 
-    A Ctrl-C at a terminal is not forwarded: the kernel sends it to the whole process group, including the child.
+    A Ctrl-C at a terminal is not forwarded: the kernel sends it to the whole process group, including the child. It is
+    if it came before this call, when perhaps there was no child yet.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED | {signal.SIGCHLD})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    early = signal.sigpending()
     try:
         while (code := _ended(child, reap_all=reap_all)) is None:
             # With a timeout, because another thread may have taken the signal.
             received = signal.sigtimedwait(_FORWARDED | {signal.SIGCHLD}, _POLL_S)
-            if received and received.si_signo in _FORWARDED and received.si_code <= _SENT_BY_A_PROCESS:
+            if not received or received.si_signo not in _FORWARDED:
+                continue
+            if received.si_signo in early or received.si_code <= _SENT_BY_A_PROCESS:
+                early.discard(received.si_signo)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, received.si_signo)
         return code

@@ -1,6 +1,7 @@
 """The sandbox: all of it ends at once, whichever process is killed, and nothing outside is touched."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
+from tests.support.killed import killed_at_end
 from tests.support.machine_state import interfaces
 from tests.support.process_list import mentioning
 from topologies.sandbox import sandbox
@@ -28,6 +30,21 @@ def main():
     return 0
 sys.exit(exit_code_of(lambda: sandbox.run_inside(main)))
 """
+
+SLOW_TO_START = """
+import os, time
+fork, generation = os.fork, 0
+def slow_fork():
+    global generation
+    generation += 1
+    child = fork()
+    if child == 0 and generation == {level}:
+        print("forked", flush=True)
+        time.sleep(0.3)
+    return child
+os.fork = slow_fork
+"""
+"""Begins RUN such that supervisor, keeper or init (level 1, 2 or 3) have a child that is late."""
 
 
 @pytest.fixture
@@ -55,11 +72,6 @@ def processes_of(supervisor: subprocess.Popen) -> list[int]:
     return chain
 
 
-def waits_for_signals(pid: int) -> bool:
-    """Whether a process takes a signal when it is ready to (sigtimedwait), instead of being interrupted by it."""
-    return "sigtimedwait" in Path(f"/proc/{pid}/wchan").read_text()
-
-
 @pytest.mark.parametrize("level", [0, 1, 2, 3], ids=["supervisor", "keeper", "init", "main"])
 def test_kill_9_of_any_process_ends_all_of_them(running, level):
     process, mark = running
@@ -76,11 +88,34 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
     process, mark = running
-    wait_until(lambda: all(map(waits_for_signals, processes_of(process)[:3])), "the three that forward signals", 30)
-
     process.send_signal(number)
 
     assert process.wait(timeout=30) == 130
+    assert not mentioning(mark)
+
+
+@pytest.mark.parametrize("signalled", ["SIGINT", "SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize("level", [1, 2, 3], ids=["keeper", "init", "main"])
+def test_a_signal_while_the_sandbox_is_made_is_not_lost(level, signalled):
+    mark = f"{100000 + os.getpid()}.{time.monotonic_ns() % 10**6}"
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", sys.executable, "-c", SLOW_TO_START.format(level=level) + RUN.format(mark=mark)],
+        stdin=end,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=PROJECT,
+    )
+    with killed_at_end(process):
+        assert process.stdout.readline() == "forked\n"
+        if signalled == "Ctrl-C":
+            os.write(terminal, b"\x03")
+        else:
+            os.kill(process.pid, signal.Signals[signalled])
+        assert process.wait(timeout=30) == 130
+    os.close(terminal)
+    os.close(end)
     assert not mentioning(mark)
 
 
