@@ -15,6 +15,7 @@ import os
 import socket
 import stat
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -56,6 +57,7 @@ __all__ = [
 
 _IS_NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK, errno.EOPNOTSUPP)
 _ACCEPT_PAUSE_S = 0.1
+_SECONDS_BETWEEN_WARNINGS = 60
 _BACKLOG = 4096
 """Number of switches that may connect at the same time: one that is refused tries again only after a second."""
 
@@ -126,20 +128,24 @@ class _ListeningSocket(eventlet.greenio.GreenSocket):
     What accepts in a loop would otherwise end at the first error, and never hear of a connection again.
     """
 
+    _silent_until_s = 0.0
+
     @override
     def accept(self) -> tuple[eventlet.greenio.GreenSocket, Any]:
-        has_warned = False
         while True:
             try:
                 return super().accept()
             except OSError as error:
                 if error.errno in _IS_NO_LISTENER:
                     raise
-                if not has_warned:
-                    problem = f"controllers: cannot accept a connection, and tries again: {error.strerror}"
-                    print(problem, file=sys.stderr, flush=True)
-                has_warned = True
+                self._warn(f"controllers: cannot accept a connection, and tries again: {error.strerror}")
                 hub.sleep(_ACCEPT_PAUSE_S)
+
+    def _warn(self, problem: str) -> None:
+        """Prints a problem, at most once a minute: between two failures, single connections may be accepted."""
+        if time.monotonic() >= self._silent_until_s:
+            print(problem, file=sys.stderr, flush=True)
+            self._silent_until_s = time.monotonic() + _SECONDS_BETWEEN_WARNINGS
 
 
 def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any) -> None:

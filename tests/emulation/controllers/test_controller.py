@@ -237,8 +237,9 @@ def test_it_accepts_connections_again_when_it_has_file_descriptors_again(command
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
         crowd = [socket.create_connection((switch, view)[place], timeout=10) for _ in range(CONNECTIONS)]
         assert "Too many open files" in process.stderr.readline()
+        crowd[0].close()  # another one is accepted in its place, and the next one is not
         time.sleep(1)  # for ten further attempts
-        for one in crowd:
+        for one in crowd[1:]:
             one.close()
         with socket.create_connection(switch, timeout=20) as connection:
             connection.sendall(HELLO)
