@@ -2,16 +2,14 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _EVERY_ID = "0 0 4294967295"
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(NamedTuple):
     """One process at one moment.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Hints for misspelt words."""
 
-import difflib
 from collections.abc import Iterable
+from importlib import import_module
 
 
 def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
@@ -17,4 +17,6 @@ def did_you_mean(word: str, known: Iterable[str], listed: str = "") -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Returns the known word of which another one is probably a misspelling; None if no word is near."""
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
+    difflib = import_module("difflib")  # takes as long to load as the help takes to print
+    near: list[str] = difflib.get_close_matches(word, list(known), n=1)
+    return near[0] if near else None

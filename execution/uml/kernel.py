@@ -72,8 +72,8 @@ class UmlKernel:
 def kernels_folder() -> Path:
     """Returns the folder of kernels: in `FLIGHTPATH_CACHE`, or `~/.cache/flightpath`; never in the checkout."""
     cache = Path(os.environ.get("FLIGHTPATH_CACHE") or cache_folder())
-    earlier = cache / "lab"  # its name in version 0.1.0
-    return earlier if earlier.exists() else cache / "uml"
+    folder, earlier = cache / "uml", cache / "lab"  # its name in version 0.1.0
+    return earlier if earlier.exists() and not folder.exists() else folder
 
 
 def find() -> UmlKernel:

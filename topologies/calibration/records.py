@@ -19,7 +19,7 @@ class PathCalibration:
         port: number of the interface on both hosts.
         rtt_ms: median of the pings; `expected_rtt_ms` is the sum, there and back, of the links' delays and of the time
             that a ping takes at their rates.
-        rtt_uncertainty_ms: possible change of the round trip by the links' jitter.
+        rtt_uncertainty_ms: possible change of the round trip by the links' jitter, and what ping(8) rounds.
         is_judged: False if a link of the path has a trace, because a trace's pauses are not specified.
     """
 

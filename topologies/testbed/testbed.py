@@ -6,7 +6,7 @@ import os
 import re
 import resource
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -209,9 +209,14 @@ class Testbed:
             port,
             statistics.median(rtts),
             expected_rtt_ms=sum(spec.delay_s + spec.serialisation_s(_PING_BYTES) for spec in specs) * 1e3,
-            rtt_uncertainty_ms=sum(JITTERS * spec.jitter_s for spec in specs) * 1e3,
+            rtt_uncertainty_ms=sum(JITTERS * spec.jitter_s for spec in specs) * 1e3 + _ping_rounding_ms(rtts),
             is_judged=all(spec.trace is None for spec in specs),
         )
+
+
+def _ping_rounding_ms(rtts_ms: Sequence[float]) -> float:
+    """Returns the largest error of times that ping(8) printed: it prints whole milliseconds from 100 ms on."""
+    return 0.5 if max(rtts_ms) >= 100 else 0.05
 
 
 def _specs_between(description: Network, source: Host, target: Host, port: int) -> list[LinkSpec]:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from experiments.fidelity.calibration import judge_calibration
 from flightpath.errors import MeasurementFailed
 from probes.transfers.iperf3 import Iperf3
 from probes.transfers.ping import Ping
@@ -70,6 +71,14 @@ def test_a_transfer_whose_path_goes_silent_for_long_says_which_timer_ended_it():
         assert ended.match(rf"^iperf3 from dtn1 to 10\.0\.0\.2: {timer}$")
         # As long as 15 retransmissions from 0.2 s on, twice as long each time and 120 s at most: at least 924.6 s.
         assert 924.6 < (time.monotonic_ns() - silent_ns) / 1e9 < 924.6 + 120
+
+
+def test_a_ping_that_is_rounded_to_whole_milliseconds_is_no_fault_of_the_path():
+    with Testbed(DtnPair(LinkSpec.parse(bandwidth="4Mbit", delay="50ms"))) as testbed:
+        calibration = testbed.calibrate()
+        (path,) = calibration.paths
+        assert path.expected_rtt_ms == pytest.approx(100.39, abs=0.01) and path.rtt_ms == 100
+        assert judge_calibration(calibration) == []
 
 
 @pytest.mark.nightly
