@@ -3,6 +3,7 @@
 Each is also a module, `python -m MODULE`.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -66,6 +67,13 @@ exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not 
 """
 
 
+class _ListedCommand(argparse.ArgumentParser):
+    """A command in the help; without options, which take longer to make than all else, since others parse its words."""
+
+    def __init__(self, **_settings: object) -> None:
+        self._actions = []
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the first word names, and returns its exit code."""
     prepare_process()
@@ -95,7 +103,8 @@ def _help(words: Sequence[str]) -> int:
         "emulates on this machine.",
         epilog=_EXAMPLES,
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    kind = Parser if is_completing() else _ListedCommand
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=kind)
     for name, command in COMMANDS.items():
         commands.add_parser(name, help=command.summary, add_help=False)
     parse(parser, words)
