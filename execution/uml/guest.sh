@@ -11,6 +11,8 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.
 # Newer versions of mount (Debian 13) would pass hostfs its folder as a named option, and older ones have no name for it.
 export LIBMOUNT_FORCE_MOUNT2=always
 root=/mnt/root
+# mount looks into /run, where the host's systemd notes when it was reloaded, so it is the guest's own before all else.
+mount -n -t tmpfs run /run
 mount -t proc proc /proc
 mount -t tmpfs layer /mnt
 mkdir /mnt/upper /mnt/work /mnt/shared $root

@@ -153,6 +153,16 @@ def test_its_numbers_are_those_of_the_seed_wherever_the_checkout_lies(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_its_numbers_are_those_of_the_seed_whatever_the_host_notes_in_its_run_folder():
+    notes = "mkdir -p /run/mount /run/systemd/system; touch /run/mount/utab /run/systemd/systemd-units-load"
+    numbers = set()
+    for noted in (":", notes):
+        host = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs run /run; {noted}; exec "$@"', "sh"]
+        numbers.add(finished([*host, *RUN, "--", "cat", "/proc/sys/kernel/random/uuid"], cwd=PROJECT).stdout)
+    assert len(numbers) == 1 and re.fullmatch("[-0-9a-f]{36}\n", numbers.pop())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize(
     ("room_mib", "code", "said"), [(64, 3, "cannot start"), nightly(160, 1, "has ended before the comm")]
 )
