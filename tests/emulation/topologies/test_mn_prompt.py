@@ -17,8 +17,13 @@ pytestmark = pytest.mark.skipif(shutil.which("mn") is None, reason="needs Minine
 
 @pytest.fixture(scope="module")
 def prompt() -> Iterator[Running]:
-    """Starts one mn for all tests, with windows requested on a machine without a display."""
-    words = ["mn", *CUSTOM, "--topo", "single,3", "--link", "relay,bw=100", "-v", "output", "-x"]
+    """Starts one mn for all tests, with windows requested on a machine without a display.
+
+    A test that changes links has hosts of its own, since the tests run in any order, and some of them in other
+    processes. Hosts have permanent neighbours: for one that does not answer, a host would send itself an ICMP error
+    three seconds later, and whichever command runs then would have a certificate.
+    """
+    words = ["mn", *CUSTOM, "--topo", "single,6", "--mac", "--arp", "--link", "relay,bw=100", "-v", "output", "-x"]
     with Running(["env", "-u", "DISPLAY", *words]) as process:
         assert "*** No terminals: there is no display" in process.ask("")[0]
         yield process
@@ -33,7 +38,7 @@ def test_a_host_runs_a_command_and_not_the_rest_of_the_script(prompt):
 
 
 def test_a_command_that_sends_packets_has_a_certificate_and_others_have_none(prompt):
-    *_, certificate = prompt.ask("pingall")
+    *_, certificate = prompt.ask("pingpair")
     assert re.fullmatch(r"\*\*\* certificate: (faithful|degraded|unusable), cubic: .+", certificate)
     assert prompt.ask("h1 echo $((6 * 7))") == ["42"]
 
@@ -81,19 +86,19 @@ def shown(prompt: Running, link: str) -> list[str]:
 
 
 def test_verbs_change_links_and_link_stats_and_links_show_it(prompt):
-    for line in ("h1 s1 bandwidth=10Mbit delay=20ms", "s1->h2 bw=5 loss=1%", "h2-eth0 queue=50p"):
+    for line in ("h4 s1 bandwidth=10Mbit delay=20ms", "s1->h5 bw=5 loss=1%", "h5-eth0 queue=50p"):
         assert prompt.ask(f"link_set {line}") == []
 
     both = "rate=10Mbit queue_packets=1000 delay"
-    assert shown(prompt, "h1 s1") == [f"h1->s1: {both}=20ms", f"s1->h1: {both}=20ms"]
+    assert shown(prompt, "h4 s1") == [f"h4->s1: {both}=20ms", f"s1->h4: {both}=20ms"]
     there, back = "rate=100Mbit queue_packets=50", "rate=5Mbit queue_packets=50 loss=0.01"
-    assert shown(prompt, "h2-s1") == [f"h2->s1: {there}", f"s1->h2: {back}"]
-    prompt.type("at 0s link_set h1 s1 delay=30ms")
-    prompt.read_until("*** event 0s h1-s1 delay=30ms: after ")
-    assert prompt.ask("links") == [
-        f"h1-eth0<->s1-eth1 (OK OK) relay: {both}=30ms",
-        f"h2-eth0<->s1-eth2 (OK OK) relay: h2->s1 {there}; s1->h2 {back}",
-        "h3-eth0<->s1-eth3 (OK OK) relay: rate=100Mbit queue_packets=1000",
+    assert shown(prompt, "h5-s1") == [f"h5->s1: {there}", f"s1->h5: {back}"]
+    prompt.type("at 0s link_set h4 s1 delay=30ms")
+    prompt.read_until("*** event 0s h4-s1 delay=30ms: after ")
+    assert [line for line in prompt.ask("links") if not line.startswith(("h1-", "h2-", "h3-"))] == [
+        f"h4-eth0<->s1-eth4 (OK OK) relay: {both}=30ms",
+        f"h5-eth0<->s1-eth5 (OK OK) relay: h5->s1 {there}; s1->h5 {back}",
+        "h6-eth0<->s1-eth6 (OK OK) relay: rate=100Mbit queue_packets=1000",
     ]
     assert "Usage: black_hole" in "".join(prompt.ask("help black_hole"))
 
@@ -109,17 +114,17 @@ def test_verbs_change_links_and_link_stats_and_links_show_it(prompt):
 def test_a_cut_cable_and_a_black_hole_stop_packets_until_they_are_mended(prompt, stop, mend, seen):
     ends = "h2-eth0<->s1-eth2" if "h2" in stop else "h1-eth0<->s1-eth1"
 
-    def received(wait_s: int) -> str:
-        return re.search(r"(\d) received", "".join(prompt.ask(f"h1 ping -c 1 -W {wait_s} 10.0.0.2")))[1]
+    def received() -> str:
+        return re.search(r"(\d) received", "".join(prompt.ask("h1 ping -c 1 -W 1 10.0.0.2")))[1]
 
     assert prompt.ask(stop) == []
-    assert received(wait_s=1) == "0"
+    assert received() == "0"
     assert any(line.startswith(f"{ends} ({seen}) ") for line in prompt.ask("links"))
     counted = re.search("dropped .*blackhole=[1-9]", "".join(prompt.ask("link_stats h1 s1")))
     assert bool(counted) == ("black_hole" in stop)
     assert prompt.ask(mend) == []
-    assert received(wait_s=10) == "1"
-    assert sum("(OK OK)" in line for line in prompt.ask("links")) == 3
+    wait_until(lambda: received() == "1", "packets to pass again", 30)
+    assert all("(OK OK)" in line for line in prompt.ask("links"))
 
 
 @pytest.mark.parametrize(
@@ -153,10 +158,10 @@ def test_what_a_verb_cannot_do_is_said_in_one_line(prompt, tmp_path, line, expec
 
 
 def test_a_change_does_not_slip_under_one_that_is_due_later(prompt):
-    assert prompt.ask("at 60s link_set h3 s1 delay=5ms") == []
-    (output,) = prompt.ask("link_set h3 s1 bw=5")
+    assert prompt.ask("at 3600s link_set h6 s1 delay=5ms") == []  # later than all tests of this file
+    (output,) = prompt.ask("link_set h6 s1 bw=5")
     assert "due" in output
-    assert prompt.ask("link_down h3 s1") == prompt.ask("link_up h3 s1") == []
+    assert prompt.ask("link_down h6 s1") == prompt.ask("link_up h6 s1") == []
 
 
 def packets(file: Path) -> list[str]:
@@ -170,6 +175,7 @@ def test_a_capture_has_every_packet_once_and_only_what_was_asked_for(tmp_path):
         f"capture h2 {tmp_path}/all.pcapng icmp",
         "h1 ping -c 3 -i 0.2 10.0.1.2",
         "h1 ping -c 2 -i 0.2 10.0.2.2",
+        f"sh timeout 20 sh -c 'until [ -s {tmp_path}/all.pcapng ]; do sleep 0.1; done'",
         "capture",
         "capture stop h1-eth0",
         "h1 ping -c 1 10.0.1.2",
@@ -181,7 +187,8 @@ def test_a_capture_has_every_packet_once_and_only_what_was_asked_for(tmp_path):
     assert f"*** h2: 12 packets in {tmp_path}/all.pcapng" in done.stdout, "it is ended with the command line"
     assert re.search(r"h2: [1-9]\d* bytes in ", done.stdout)
     captured = packets(tmp_path / "one.pcapng")
-    assert [re.search(r"echo (\w+), .* seq (\d)", line).groups() for line in captured] == [
-        (kind, str(number)) for number in (1, 2, 3) for kind in ("request", "reply")
+    # On a busy machine a reply may come after the next request.
+    assert sorted(re.search(r"echo (\w+), .* seq (\d)", line).groups() for line in captured) == [
+        (kind, str(number)) for kind in ("reply", "request") for number in (1, 2, 3)
     ]
     assert len(packets(tmp_path / "all.pcapng")) == 12
