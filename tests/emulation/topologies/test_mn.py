@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from flightpath.waiting import wait_until
 from results.exchange.progress import live_networks
 from tests.support.finished import finished
 from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
+from tests.support.process_list import sandbox_processes, waits_in
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal
 from topologies.mininet.network import InteractiveNetwork
@@ -138,6 +138,8 @@ def test_a_signal_to_mn_ends_a_command_and_not_the_command_line():
         process.type("h1 echo begun; sleep 100\npingall")
         process.read_until("begun")
         wait_until(lambda: any("sleep 100" in it.command_line for it in descendants(process.pid)), "the command", 20)
+        mn_inside = sandbox_processes(process.pid)[-1]
+        wait_until(lambda: waits_in(mn_inside, "wait_woken"), "mn to read from the host", 20)
 
         process.send_signal(signal.SIGINT)
 
@@ -186,8 +188,9 @@ def test_ctrl_c_ends_a_command_and_leaves_the_network():
         terminal.read_until("icmp_seq=2")
         terminal.type("\x03")
         assert "packet loss" in terminal.read_until(prompt)
+        mn_inside = sandbox_processes(terminal.pid)[-1]
         for _ in range(10):
-            time.sleep(0.2)  # a person is not faster than readline
+            wait_until(lambda: waits_in(mn_inside, "poll"), "mn to wait for a key", 20)
             terminal.type("\x03")
             terminal.read_until(prompt)
         terminal.type("links\n")

@@ -16,7 +16,7 @@ from flightpath.waiting import wait_until
 from tests.support.finished import finished
 from tests.support.killed import killed_at_end
 from tests.support.machine_state import interfaces
-from tests.support.process_list import mentioning
+from tests.support.process_list import mentioning, sandbox_processes, waits_in
 from topologies.sandbox import sandbox
 
 RUN = """
@@ -63,19 +63,10 @@ def running():
     process.communicate()
 
 
-def processes_of(supervisor: subprocess.Popen) -> list[int]:
-    """Supervisor, keeper, init and main."""
-    chain = [supervisor.pid]
-    for _ in range(3):
-        children = Path(f"/proc/{chain[-1]}/task/{chain[-1]}/children").read_text().split()
-        chain.append(int(children[0]))
-    return chain
-
-
 @pytest.mark.parametrize("level", [0, 1, 2, 3], ids=["supervisor", "keeper", "init", "main"])
 def test_kill_9_of_any_process_ends_all_of_them(running, level):
     process, mark = running
-    chain = processes_of(process)
+    chain = sandbox_processes(process.pid)
     wait_until(lambda: bool(mentioning(f"sleep {mark}")), "what the sandbox has started", 30)
 
     os.kill(chain[level], signal.SIGKILL)
@@ -88,6 +79,8 @@ def test_kill_9_of_any_process_ends_all_of_them(running, level):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
     process, mark = running
+    wait_until(lambda: waits_in(sandbox_processes(process.pid)[-1], "do_wait"), "the run to wait for its program", 30)
+
     process.send_signal(number)
 
     assert process.wait(timeout=30) == 130
