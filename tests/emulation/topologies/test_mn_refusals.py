@@ -67,7 +67,11 @@ def test_a_mistake_ends_in_one_sentence_before_there_is_a_network(refused, argum
     assert f"error: {expected}" in output and "*** Adding" not in output
 
 
-def test_the_help_names_our_choices(capfd):
+def test_the_help_names_our_choices(capfd, monkeypatch):
+    # mn takes the place of the main module, and of its words, in this process: a later test that starts processes with
+    # `multiprocessing` would find no module `mn` to import there.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setattr(sys, "argv", sys.argv)
     with pytest.raises(SystemExit, match="0"):
         main(["--topo", "single,3", "--help"])
 
