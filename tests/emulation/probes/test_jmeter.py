@@ -236,7 +236,8 @@ def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_
     students = 5
     ways = ("wrong", "silent", "503", "redirect", "reset", "close")
     with Namespace(**{f"__questions__{number}": how for number, how in enumerate(ways, start=1)}) as host:
-        run = load(students, ramp_s=0.5, response_timeout_s=0.3).run(host, LOCAL, folder=tmp_path / "run")
+        # A busy machine answers other requests late, but not that late.
+        run = load(students, ramp_s=0.5, response_timeout_s=4.0).run(host, LOCAL, folder=tmp_path / "run")
         seen = host.seen()
 
     assert len(run.samples) == students * len(REQUESTS) == len(seen.requests)
@@ -251,7 +252,7 @@ def test_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_
     assert seen.connections == 4 * students  # a new one after each failure of the connection
     assert run.measurement().metrics["error_rate"].value == pytest.approx(30)
     timeouts = [run.samples.elapsed_ms[f.index] for f in run.samples.failures if f.kind == "response_timeout"]
-    assert min(timeouts) >= 300
+    assert min(timeouts) >= 4000
 
 
 def test_each_kind_of_page_is_checked(load, tmp_path):
@@ -264,12 +265,13 @@ def test_each_kind_of_page_is_checked(load, tmp_path):
 def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
     with Namespace(__questions__1="slow") as host:
         samples = load(3, ramp_s=0.3).run(host, LOCAL, folder=tmp_path / "run").samples
+    after_the_slow_page = REQUESTS.index("question") + 1
     for thread in np.unique(samples.thread):
-        due = np.sort(samples.due_ms[samples.thread == thread])
-        assert (np.diff(due) == 50).all()
-    # The answer after the slow page was due long before that page had come.
-    waited = (samples.ended_ms - samples.due_ms)[samples.elapsed_ms < 300]
-    assert waited.max() >= 350
+        mine = np.flatnonzero(samples.thread == thread)
+        order = mine[np.argsort(samples.due_ms[mine])]
+        assert (np.diff(samples.due_ms[order]) == 50).all()
+        # It was due long before the slow page had come.
+        assert (samples.ended_ms - samples.due_ms)[order[after_the_slow_page]] >= 350
 
 
 @pytest.mark.virtual
