@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -88,6 +89,15 @@ class Transfer:
 
     def wait_begun(self) -> None:
         assert self._process.stdout.readline() == "some\n"
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """The client reads nothing during the block: soon the server may send no more, and the transfer cannot end."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def end(self, limit_s: float = 60) -> Received:
         """Waits for the last byte."""
