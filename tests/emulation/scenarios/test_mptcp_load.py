@@ -62,7 +62,7 @@ def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[Pr
         matching[:] = [each for each in descendants(run_process.pid) if words in each.command_line]
         return bool(matching)
 
-    wait_until(there, f"a process with {words!r}", 60, poll_s=0.05)
+    wait_until(there, f"a process with {words!r}", 300, poll_s=0.05)
     return matching[0], [each for each in descendants(run_process.pid) if each.pid != run_process.pid]
 
 
@@ -103,7 +103,12 @@ def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_
     store_ready = tmp_path / "flightpath.sqlite"
     wait_until(store_ready.exists, "the store", 30)
     store = Store.open(tmp_path)
-    wait_until(lambda: bool(store.runs()) and len(store.cells("latest")) == 1, "the first cell", 60, poll_s=0.1)
+
+    def is_first_kept() -> bool:
+        assert process.poll() is None, process.communicate()[1]
+        return bool(store.runs()) and len(store.cells("latest")) == 1
+
+    wait_until(is_first_kept, "the first cell", 300, poll_s=0.1)
     _, processes = wait_for_process(process, "ApacheJMeter.jar")
     first = store.cells("latest")
 
