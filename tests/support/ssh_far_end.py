@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -86,10 +87,10 @@ class FarEnd:
         kept = [] if "--forget" in arguments else ["--results", str(self.memory)]
         return [*where, *kept, *arguments, "--", target, *files]
 
-    def start(self, *arguments, environment=None, **named):
-        """Starts the command in a process of its own."""
+    def start(self, *arguments, environment=None, prefix=(), **named):
+        """Starts the command in a process of its own, as argument of another command if there is a prefix."""
         return subprocess.Popen(
-            [sys.executable, "-m", "probes.preflight", *self._words(*arguments, **named)],
+            [*prefix, sys.executable, "-m", "probes.preflight", *self._words(*arguments, **named)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -153,8 +154,14 @@ def on_terminal(argv, question, *answers):
 
 
 def free_port():
-    with socket.create_server((ADDRESS, 0)) as made:
-        return made.getsockname()[1]
+    """A free port that the kernel gives to nobody who asks for any: another test may, before this one uses it."""
+    lowest_of_those = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_server((ADDRESS, random.randrange(5000, lowest_of_those))) as it,
+        ):
+            return it.getsockname()[1]
 
 
 @contextmanager

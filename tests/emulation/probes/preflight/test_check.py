@@ -5,7 +5,9 @@ import json
 import pytest
 
 from probes.preflight.history.regression_check import MINIMUM
+from services.iperf3 import Iperf3Server
 from tests.support.preflight_in_host import MEMORY, RATE_BPS, preflight_over_a_link
+from topologies.sandbox.sandbox import TEMPORARY
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
@@ -49,3 +51,13 @@ def test_a_path_that_becomes_slower_is_found():
         code, _ = preflight("check", "dtn", "--measure", *meeting)
         assert code == 4, "a measurement that failed is no answer, and not `worse than before`"
         assert preflight("history", "dtn")[1].count("-preflight-") == MINIMUM + 2
+
+
+def test_iperf3_beside_it_has_the_same_rate_limit():
+    with preflight_over_a_link() as (testbed, sshd, preflight):
+        words = ("-F", str(sshd.client_configuration), "--batch", "--no-route", "--json")
+        with Iperf3Server(testbed.net.hosts[1], TEMPORARY) as server:
+            options = ("--time", "1s", "--rate", "20Mbit", "--streams", "2", f"--iperf3={server.port}")
+            code, stdout = preflight("dtn", *options, *words)
+    assert code == 0
+    assert json.loads(stdout)["measurement"]["iperf3"]["goodput_bps"] == pytest.approx(20e6, rel=0.05)

@@ -37,13 +37,13 @@ def test_files_and_folders_of_a_stored_run_are_left_alone(end, check, tmp_path):
     theirs = tmp_path / ".bashrc"
     theirs.write_text(KEPT)
     files = {"remote_file": str(end.make("theirs.dat", SIZE)), "remote_folder": "/nowhere", "sink": str(theirs)}
-    spec = TransferSpec(**files, time_limit_s=0.5, streams=2, route=False)
+    spec = TransferSpec(**files, size_bytes=SIZE, streams=2, route=False)
     run = store_result(measurement([9e8], host="dtn", spec=spec), tmp_path)
     done = check("--measure")
     found = configuration_of_newest(done)
     assert theirs.read_text() == KEPT
     assert (found["sink"], found["remote_file"], found["remote_folder"]) == ("/dev/null", None, "")
-    assert (found["streams"], found["time_limit_s"]) == (2, 0.5), "everything else is repeated"
+    assert (found["streams"], found["size_bytes"]) == (2, SIZE), "everything else is repeated"
     assert f"as in {run}: download, 2 streams" in done.said
     for flag, value in (("REMOTE_FILE", "theirs.dat"), ("--to", ".bashrc"), ("--remote-folder", "/nowhere")):
         assert flag in done.said and value in done.said, "the user is told what to name again"
@@ -51,7 +51,7 @@ def test_files_and_folders_of_a_stored_run_are_left_alone(end, check, tmp_path):
 
 def test_a_profile_pins_its_settings_whatever_else_is_measured(check, end, tmp_path):
     where = ["-F", str(end.sshd.client_configuration), "--batch", "--results", str(tmp_path)]
-    quick = ["--time", "0.3s", "--no-route"]
+    quick = ["--size", "1MB", "--no-route"]
     pin = ["dtn", *quick, "--streams", "2", "--profile", "nightly", *where]
     assert in_this_process(pin).code in (0, 4)
     assert in_this_process(["dtn", *quick, "--streams", "3", *where]).code in (0, 4)
@@ -60,7 +60,7 @@ def test_a_profile_pins_its_settings_whatever_else_is_measured(check, end, tmp_p
     of_profile = configuration_of_newest(in_this_process(words))
     of_all = configuration_of_newest(check("--measure"))
 
-    assert (of_profile["streams"], of_profile["time_limit_s"]) == (2, 0.3), "as pinned, not as measured last"
+    assert (of_profile["streams"], of_profile["size_bytes"]) == (2, 1_000_000), "as pinned, not as measured last"
     assert of_all["streams"] == 3, "a profile does not move what is repeated without one"
     store = Store.open(tmp_path, create=False)
     assert [past.profile for past in load(store, "dtn")] == ["nightly", "", "nightly", ""]

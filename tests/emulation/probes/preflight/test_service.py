@@ -15,7 +15,7 @@ from tests.support.ssh_far_end import in_this_process
 
 def test_a_unit_measures_remembers_exposes_and_alerts(own_end, tmp_path):
     memory = ["--results", str(own_end.memory)]
-    pinned = ["--host", "dtn", "--time", "0.3s", "--streams", "2"]
+    pinned = ["--host", "dtn", "--size", "1MB", "--streams", "2"]
     assert in_this_process(["profile", "add", "nightly", *pinned, *memory]).code == 0
     alert = f'echo "$FLIGHTPATH_STATE $FLIGHTPATH_VERDICT: $FLIGHTPATH_REASON" >> {tmp_path}/told'
     where = ["-F", str(own_end.sshd.client_configuration), "--textfile", str(tmp_path), "--alert", alert]

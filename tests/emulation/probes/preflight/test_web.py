@@ -69,7 +69,7 @@ def test_uploads_are_whole_and_nothing_is_left(web):
     assert iteration["ended_by"] == "size" and iteration["phases"]["first_byte_s"] > 0
     assert any("acknowledged" in note for note in found["notes"])
     assert web.left() == []
-    (iteration,) = web.measured("--upload", "--time", "300ms", "--rate", "100Mbit", file="incoming/")["iterations"]
+    (iteration,) = web.measured("--upload", "--time", "1s", "--rate", "100Mbit", file="incoming/")["iterations"]
     assert iteration["ended_by"] == "time" and iteration["bytes"] > 0
     wait_until(lambda: web.left() == [], "the server to discard what it did not get whole", 30)
 
