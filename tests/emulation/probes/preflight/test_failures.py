@@ -1,5 +1,6 @@
 """The probe against a real sshd when something goes wrong: refusals, failures at either end, and interruptions."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -47,7 +48,9 @@ def test_names_folders_and_files_that_cannot_be_measured_with(unchanged_end, wor
 
 
 def test_nobody_answers(unchanged_end):
-    assert "connection refused" in unchanged_end.refused("-p", str(ssh_far_end.free_port()))
+    with socket.socket() as nobody:
+        nobody.bind((ssh_far_end.ADDRESS, 0))  # so that no other program can listen there
+        assert "connection refused" in unchanged_end.refused("-p", str(nobody.getsockname()[1]))
     with socket.create_server((ssh_far_end.ADDRESS, 0)) as silent:
         unchanged_end.refused("-p", str(silent.getsockname()[1]), "--connect-limit", "500ms")
 
@@ -94,9 +97,9 @@ def test_agent_is_asked(end, tmp_path, monkeypatch):
     path = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
     try:
-        wait_until(path.exists, "the agent", 30)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
-        subprocess.run(["ssh-add", "-q", end.sshd.identity], check=True)
+        add = ["ssh-add", "-q", end.sshd.identity]
+        wait_until(lambda: subprocess.run(add, capture_output=True).returncode == 0, "the agent to take the key", 30)
         changes = [("IdentityAgent none", f"IdentityAgent {path}"), ("IdentitiesOnly yes", "IdentitiesOnly no")]
         end.measured(*_configuration(end, tmp_path, (end.sshd.identity, "/nonexistent"), *changes), "--streams", "2")
     finally:
@@ -174,7 +177,9 @@ def test_file_that_becomes_shorter_while_it_is_read(unchanged_end):
 
 @pytest.mark.parametrize("all_of_it", [False, True], ids=["sessions", "machine"])
 def test_far_end_that_stalls(own_end, all_of_it):
-    process = _transferring(own_end, "--stall", "1s", "--connect-limit", "3s")
+    # With the machine, the connection that would remove the folder stalls, too: that is waited for.
+    limit = ["--connect-limit", "10s"] if all_of_it else []
+    process = _transferring(own_end, "--stall", "1s", *limit)
     (folder,) = own_end.left()
     with stopped(family(own_end.sshd.pid) if all_of_it else own_end.sessions()):
         said = finish(process).error()
@@ -197,7 +202,8 @@ def test_connections_that_are_all_cut_are_followed_by_one_that_tidies_up(unchang
     process = _transferring(unchanged_end, "--upload")
     wait_until(lambda: list(unchanged_end.files.glob(f"{PREFIX}*/stream-*")) != [], "the upload", 30)
     for each in unchanged_end.sessions():
-        os.kill(each.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended with the one before
+            os.kill(each.pid, signal.SIGKILL)
     assert finish(process).code == 1
 
 
