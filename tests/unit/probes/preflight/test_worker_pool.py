@@ -6,10 +6,12 @@ import signal
 import sys
 import threading
 from multiprocessing.forkserver import _forkserver, ensure_running
+from pathlib import Path
 
 import pytest
 
 from flightpath.errors import MeasurementFailed
+from flightpath.waiting import wait_until
 from probes.preflight.transfer.pool import WorkerPool
 from tests.support.finished import finished
 
@@ -18,8 +20,15 @@ def test_the_process_that_starts_streams_is_killed_while_it_starts_one():
     ensure_running()
     starter = _forkserver._forkserver_pid
     os.kill(starter, signal.SIGSTOP)
-    threading.Timer(0.5, os.kill, [starter, signal.SIGKILL]).start()
+    asking = Path(f"/proc/self/task/{threading.get_native_id()}/wchan")
 
+    def kill_when_asked() -> None:
+        wait_until(
+            lambda: "pipe_read" in asking.read_text(), "the pool to wait for the process that it has asked for", 30
+        )
+        os.kill(starter, signal.SIGKILL)
+
+    threading.Thread(target=kill_when_asked).start()
     with (
         pytest.raises(MeasurementFailed, match="the process that starts the streams has ended"),
         WorkerPool(["a job that never begins"]) as pool,
