@@ -259,7 +259,7 @@ def test_a_link_that_records_its_changes_has_the_time_of_each_although_the_next_
 
 def test_changes_are_made_in_the_order_of_their_times_those_of_one_moment_at_once_and_none_early():
     timer, calls, done = Timer(), [], threading.Event()
-    begin_ns = time.monotonic_ns() + 100_000_000
+    begin_ns = time.monotonic_ns() + 1_000_000_000
 
     def make(changes):
         calls.append((time.monotonic_ns(), changes))
@@ -288,7 +288,7 @@ def test_without_a_time_a_change_is_made_at_once_on_this_thread():
 
 def test_what_its_owner_cancels_is_not_made_and_the_rest_is():
     timer, made = Timer(), queue.Queue()
-    soon_ns = time.monotonic_ns() + 100_000_000
+    soon_ns = time.monotonic_ns() + 1_000_000_000
     for owner in ("gone", "there"):
         timer.call(soon_ns, made.put, owner, owner)
     timer.call(soon_ns + 3_600_000_000_000, made.put, "gone", "in an hour")
