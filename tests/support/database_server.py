@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from sqlalchemy import URL
 from results.store.location import StoreLocation
 from services.postgres import programs
 from services.running.privileges import Privileges
+from tests.support.ports import free_port
 
 PASSWORD = "s3cret/with:all?of@it"
 """Of the role `student`, who alone needs one."""
@@ -90,7 +90,7 @@ def database_server() -> Iterator[DatabaseServer]:
         initdb = [str(programs() / "initdb"), "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8"]
         subprocess.run([*prefix, *initdb, str(folder / "data")], check=True, capture_output=True, cwd=folder)
         (folder / "data" / "pg_hba.conf").write_text(_ACCESS)
-        port = _free_port()
+        port = free_port()
         where = f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\n"
         with (folder / "data" / "postgresql.conf").open("a") as configuration:
             configuration.write(f"{where}max_connections = 100\ndynamic_shared_memory_type = mmap\nfsync = off\n")
@@ -126,9 +126,3 @@ def _wait_until_it_answers(server: DatabaseServer) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -4,10 +4,8 @@ import contextlib
 import io
 import json
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,9 +19,8 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from probes.preflight.__main__ import main
 from services.sshd import Sshd
+from tests.support.ports import ADDRESS, free_port
 from tests.support.terminal import Terminal
-
-ADDRESS = "127.0.0.1"
 
 
 class LocalHost:
@@ -151,17 +148,6 @@ def on_terminal(argv, question, *answers):
             terminal.type(f"{answer}\n")
         shown += terminal.read_to_end()
         return terminal.exit_code(), shown
-
-
-def free_port():
-    """A free port that the kernel gives to nobody who asks for any: another test may, before this one uses it."""
-    lowest_of_those = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    while True:
-        with (
-            contextlib.suppress(OSError),
-            socket.create_server((ADDRESS, random.randrange(5000, lowest_of_those))) as it,
-        ):
-            return it.getsockname()[1]
 
 
 @contextmanager

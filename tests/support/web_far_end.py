@@ -8,7 +8,8 @@ from pathlib import Path
 
 from probes.preflight.ssh.remote_folder import PREFIX
 from services.web_files import WebFiles
-from tests.support.ssh_far_end import ADDRESS, LocalHost, free_port, in_this_process
+from tests.support.ports import ADDRESS, free_port
+from tests.support.ssh_far_end import LocalHost, in_this_process
 
 
 class WebFarEnd:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ssh_far_end
+from tests.support.ports import free_port
 from tests.support.ssh_far_end import far_end
 
 ODD_NAME = "-rf $(touch pwned) '; touch pwned #\"`touch pwned`\\ * ünïcödé ✈\nsecond line"
@@ -158,6 +159,6 @@ def test_passphrase_is_asked_once_on_a_terminal_and_kept_nowhere(own_end, tmp_pa
 def test_without_a_server_of_iperf3_it_is_measured_all_the_same(end):
     if shutil.which("iperf3") is None:
         pytest.skip("iperf3 is not installed")
-    nobody = end.measured("--size", "1MB", f"--iperf3={ssh_far_end.free_port()}")["iperf3"]
+    nobody = end.measured("--size", "1MB", f"--iperf3={free_port()}")["iperf3"]
     assert nobody["goodput_bps"] is None
     assert nobody["note"]
