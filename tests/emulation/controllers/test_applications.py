@@ -83,12 +83,21 @@ def look_for(words: str) -> str:
     return f"sh timeout 20 sh -c 'until grep -q \"{words}\" $0; do sleep 0.1; done; cat $0' /run/flightpath/c0.log\n"
 
 
+def wait_for_rules(switches: int) -> str:
+    """Waits until each switch asks its controller what to do: a ping gives up 3 s after the first of its questions."""
+    flows = "ovs-ofctl -O OpenFlow13 dump-flows"
+    until = f"sh timeout 20 sh -c 'until {flows} $0 | grep -q \"priority=0 actions=CONTROLLER\"; do sleep 0.1; done'"
+    return "".join(f"{until} s{number + 1}\n" for number in range(switches))
+
+
 def test_an_application_and_options_of_the_manager_reach_it_and_it_controls_the_switches(tmp_path):
     application = tmp_path / "own_switch.py"
     application.write_text(SWITCH.format(library="os_ken", base="OSKenApp"))
     words = f"osken,--observe-links,os_ken.topology.switches,{application}"
 
-    done = mn("--topo", "linear,2", "--controller", words, script="pingall\n" + look_for("a frame on switch 2"))
+    script = f"{wait_for_rules(2)}pingall\n{look_for('a frame on switch 2')}"
+
+    done = mn("--topo", "linear,2", "--controller", words, script=script)
 
     assert "Results: 0% dropped" in done.stdout, done.stdout
     assert "a frame on switch 2" in done.stdout
@@ -99,17 +108,18 @@ def test_a_sample_of_ryus_finds_the_one_that_it_builds_on(tmp_path):
     (tmp_path / "own_switch.py").write_text(SWITCH.format(library="ryu", base="RyuApp"))
     (tmp_path / "monitor.py").write_text(MONITOR)
 
-    done = mn("--controller", f"ryu,{tmp_path}/monitor.py", script="pingall\n" + look_for("1 flows"))
+    script = f"{wait_for_rules(1)}pingall\n{look_for('1 flows')}"
+
+    done = mn("--controller", f"ryu,{tmp_path}/monitor.py", script=script)
 
     assert "Results: 0% dropped" in done.stdout, done.stdout
     assert "1 flows" in done.stdout
 
 
 def test_without_an_application_it_learns_and_goes_on_when_rules_are_deleted():
-    flows = "ovs-ofctl -O OpenFlow13 dump-flows"
-    until = f"sh timeout 20 sh -c 'until {flows} $0 | grep -q CONTROLLER; do sleep 0.1; done'"
-    restored = "".join(f"{until} s{number}\n" for number in (1, 2, 3))
-    done = mn("--topo", "linear,3", "--controller", "osken", script=f"pingall\ndpctl del-flows\n{restored}pingall\n")
+    ping = f"{wait_for_rules(3)}pingall\n"
+
+    done = mn("--topo", "linear,3", "--controller", "osken", script=f"{ping}dpctl del-flows\n{ping}")
 
     assert done.stdout.count("Results: 0% dropped") == 2, done.stdout
 
