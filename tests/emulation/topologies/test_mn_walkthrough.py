@@ -23,7 +23,7 @@ INTERACT = {
     "h1 ping -c 1 h2": "1 packets transmitted, 1 received, 0% packet loss",
     "pingall": "*** Results: 0% dropped (2/2 received)",
     "h1 python3 -m http.server 80 &": "",
-    "h2 wget -O - --tries 10 --retry-connrefused --waitretry 1 h1": "Directory listing for",
+    "h2 wget -O - --tries 60 --retry-connrefused --waitretry 1 h1": "Directory listing for",
     "h1 kill %python3": "",
     "py 'hello ' + 'world'": "hello world",
     "py locals()": "'h1': <Host h1:",
