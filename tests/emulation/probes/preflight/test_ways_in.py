@@ -202,6 +202,7 @@ def _an_interruption_leaves_nothing(ways: Ways) -> None:
 
 
 @pytest.mark.in_sandbox
+@pytest.mark.timeout(400)  # half a minute of processor time, which takes minutes beside busy loops and other tests
 def test_a_jump_host_and_a_second_factor():
     with ways_in() as ways:
         assert subprocess.run(["ip", "-n", "near", "route", "get", FAR], capture_output=True).returncode != 0
