@@ -4,6 +4,7 @@ Each virtual-time kernel loads this file anew, so what few tests need is importe
 """
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from tests.support.database_server import DatabaseServer
 
 _KERNELS_LIMIT_S = 600
+
+# Mininet makes each new logger of the process print to what stderr is at that moment. So what a library logs would be
+# part of what one command says to one test: the first in its process that comes to use the library.
+logging.setLoggerClass(logging.Logger)
 
 # Virtual-time kernels find each test compiled, whether or not PYTHONDONTWRITEBYTECODE is set here.
 sys.dont_write_bytecode = False
