@@ -1,9 +1,12 @@
 """Packet captures at one interface of a node, or at all of them."""
 
+import fcntl
 import json
+import os
 import re
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +28,7 @@ MAX_BYTES = 256 << 20
 
 ALL_INTERFACES = "any"
 _STARTED = "listening on"
-_READ_LIMIT_S = 1.0
+_READ_LIMIT_S = 5.0
 _DROPPED = re.compile(r"(\d+) packets? dropped by kernel")
 
 
@@ -93,16 +96,30 @@ class PacketCapture:
 
     def stop(self) -> Captured:
         """Ends it, and returns what it has captured, which is also in `captured`."""
-        # Packets that tcpdump has not read when it is ended are lost. It sleeps when it has read all.
+        # Packets that tcpdump has not read when it is ended are lost, and so are those that it has not yet written.
         deadline = time.monotonic() + _READ_LIMIT_S
-        while self._is_running() and time.monotonic() < deadline:
+        while not self._has_passed_on_all() and time.monotonic() < deadline:
             time.sleep(0.001)
         end(self._tcpdump)
         self.captured = self._close()
         return self.captured
 
-    def _is_running(self) -> bool:
-        return Path(f"/proc/{self._tcpdump.pid}/stat").read_text().rpartition(")")[2].split()[0] == "R"
+    def _has_passed_on_all(self) -> bool:
+        """Whether tcpdump sleeps, and not because the pipe to the writer is full."""
+        return self._sleeps() and self._is_pipe_empty() and self._sleeps()
+
+    def _sleeps(self) -> bool:
+        return Path(f"/proc/{self._tcpdump.pid}/stat").read_text().rpartition(")")[2].split()[0] != "R"
+
+    def _is_pipe_empty(self) -> bool:
+        try:
+            pipe = os.open(f"/proc/{self._tcpdump.pid}/fd/1", os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:  # tcpdump has ended
+            return True
+        try:
+            return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
+        finally:
+            os.close(pipe)
 
     @property
     def bytes_so_far(self) -> int:

@@ -82,6 +82,8 @@ class RelayLink(EmulatedLink):
     @override
     def set_carrier(self, up: bool, at_ns: int | None = None) -> None:
         self._request("up" if up else "down", at_ns)
+        if up and at_ns is None:
+            self.use_carrier()
 
     @override
     def set_black_hole(self, on: bool, *directions: Direction, at_ns: int | None = None) -> None:
