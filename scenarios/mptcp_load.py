@@ -26,7 +26,7 @@ from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.load import WebLoad
 from scenarios.web_load.set_up import FACTORS, SetUp
 from services.exam.service import ExamService
-from topologies.hosts import congestion_control
+from topologies.hosts import congestion_control, mptcp_schedulers
 from topologies.links.emulated_link import EmulatedLink
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import DATABASE, WEB
@@ -125,6 +125,7 @@ class MptcpLoad(Scenario):
             if event.at_s >= shortest_s:
                 raise UsageError(f"event {str(event)!r} would not happen: the shortest load takes {shortest_s:g} s")
         super().require(plan)
+        mptcp_schedulers.require(name for cell in plan.cells() for name in SetUp(cell, plan).schedulers)
         require_jmeter()
         postgresql_programs()
 
