@@ -124,8 +124,8 @@ class MptcpLoad(Scenario):
         for event in plan.link_events():
             if event.at_s >= shortest_s:
                 raise UsageError(f"event {str(event)!r} would not happen: the shortest load takes {shortest_s:g} s")
-        super().require(plan)
         mptcp_schedulers.require(name for cell in plan.cells() for name in SetUp(cell, plan).schedulers)
+        super().require(plan)
         require_jmeter()
         postgresql_programs()
 

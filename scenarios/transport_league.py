@@ -155,8 +155,8 @@ class TransportLeague(Scenario):
 
     @override
     def require(self, plan: Plan) -> None:
-        super().require(plan)
         mptcp_schedulers.require(map(_scheduler, plan.cells()))
+        super().require(plan)
         for implementation in filter(None, map(_implementation, plan.cells())):
             implementation.algorithm(plan.settings["congestion_control"])
             implementation.require()

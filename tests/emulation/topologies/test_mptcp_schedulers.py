@@ -1,0 +1,89 @@
+"""MPTCP schedulers of research in the virtual-time kernel: which path carries what, and that all of it arrives."""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from probes.counters import links as link_counters
+from probes.counters import mptcp
+from probes.transfers.ftp import FtpDownload
+from probes.transfers.requests import Requests
+from results.records import Measurement
+from services.reply import ReplyServer, RequestPattern
+from services.vsftpd import Vsftpd
+from tests.support.rings import nightly
+from topologies.hosts import congestion_control
+from topologies.hosts.mptcp_schedulers import DEFAULT, RESEARCH
+from topologies.multipath_pair import MultipathPair
+from topologies.sandbox.sandbox import TEMPORARY
+from topologies.testbed.testbed import Testbed
+
+pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
+
+FAST, SLOW = "bw=300 delay=10ms queue=50ms", "bw=80 delay=30ms queue=50ms"
+LARGE, SMALL = RequestPattern(40, 100_000), RequestPattern(40, 14_000)
+FILE_BYTES = 20_000_000
+CUT_AFTER_NS = 500_000_000
+"""Time after which the fast path is cut: it carries the file in 0.6 s, and the log-in takes half of that."""
+
+
+def network(scheduler: str, links: tuple[str, str] = (FAST, SLOW)) -> MultipathPair:
+    return MultipathPair(links=links, mptcp=True, congestion_control="cubic", scheduler=scheduler)
+
+
+def answered(scheduler: str, pattern: RequestPattern) -> tuple[Measurement, Mapping[str, float]]:
+    """Returns response times, and the bytes that each path carried to the client, headers included."""
+    with Testbed(network(scheduler)) as testbed:
+        client, server = testbed.net.hosts
+        links = dict(zip(("fast", "slow"), testbed.links, strict=True))
+        with ReplyServer(server, TEMPORARY, mptcp=True):
+            before = link_counters.read_counters(links)
+            measured = Requests(pattern, mptcp=True).run(client, server.address())
+            after = link_counters.read_counters(links)
+        assert mptcp.require_mptcp(client.name, {}, mptcp.read_counters(client)) == {"connections": 1, "joins": 1}
+    return measured, {name: after[f"{name}.b_to_a"] - before[f"{name}.b_to_a"] for name in links}
+
+
+def slow_share(carried: Mapping[str, float]) -> float:
+    return carried["slow"] / sum(carried.values())
+
+
+def test_redundant_sends_each_answer_over_both_paths_and_waits_for_the_faster_one_only():
+    measured, carried = answered("redundant", LARGE)
+    for name, size in carried.items():
+        assert 0.9 * LARGE.total_bytes <= size <= 1.12 * LARGE.total_bytes, f"the {name} path: {carried}"
+    assert measured.metrics["latency_service_p50"].value < 45, "the slow path alone takes 70 ms"
+
+
+def test_round_robin_gives_both_paths_the_same_number_of_segments():
+    _, carried = answered("roundrobin", SMALL)
+    assert slow_share(carried) == pytest.approx(0.5, abs=0.03)
+
+
+def test_blest_and_ecf_leave_more_to_the_fast_path_than_linux_does():
+    shares, times_ms = {}, {}
+    for scheduler in (DEFAULT, "blest", "ecf"):
+        measured, carried = answered(scheduler, LARGE)
+        shares[scheduler] = slow_share(carried)
+        times_ms[scheduler] = measured.metrics["latency_service_mean"].value
+    assert shares[DEFAULT] > 0.05, shares
+    for scheduler in ("blest", "ecf"):
+        assert shares[scheduler] < 0.5 * shares[DEFAULT], shares
+        assert times_ms[scheduler] < times_ms[DEFAULT], times_ms
+
+
+@pytest.mark.parametrize("scheduler", ["redundant", *map(nightly, sorted({*RESEARCH} - {"redundant"}))])
+def test_a_file_arrives_whole_although_a_path_is_cut_meanwhile(scheduler):
+    with Testbed(network(scheduler)) as testbed:
+        client, server = testbed.net.hosts
+        service = Vsftpd(server, TEMPORARY / "ftp", env=congestion_control.preload_environment(server, mptcp=True))
+        service.files.mkdir(parents=True)
+        (service.files / "file").write_bytes(os.urandom(FILE_BYTES))
+        with service:
+            testbed.links[0].set_black_hole(True, at_ns=time.monotonic_ns() + CUT_AFTER_NS)
+            copy = Path(TEMPORARY / "copy")
+            FtpDownload("file", FILE_BYTES, mptcp=True, to=copy).run(client, server.address())
+            assert copy.read_bytes() == (service.files / "file").read_bytes()
