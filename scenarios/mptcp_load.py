@@ -26,7 +26,7 @@ from scenarios.web_load.figures import mptcp_load_figures
 from scenarios.web_load.load import WebLoad
 from scenarios.web_load.set_up import FACTORS, SetUp
 from services.exam.service import ExamService
-from topologies.hosts import congestion_control
+from topologies.hosts import congestion_control, mptcp_schedulers
 from topologies.links.emulated_link import EmulatedLink
 from topologies.testbed.testbed import Testbed
 from topologies.web_service import DATABASE, WEB
@@ -124,6 +124,7 @@ class MptcpLoad(Scenario):
         for event in plan.link_events():
             if event.at_s >= shortest_s:
                 raise UsageError(f"event {str(event)!r} would not happen: the shortest load takes {shortest_s:g} s")
+        mptcp_schedulers.require(name for cell in plan.cells() for name in SetUp(cell, plan).schedulers)
         super().require(plan)
         require_jmeter()
         postgresql_programs()

@@ -1,6 +1,7 @@
 """TCP, MPTCP, QUIC, multipath QUIC and MPT-GRE over pairs of paths: our own experiment."""
 
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -8,22 +9,23 @@ from typing import Any
 from mininet.topo import Topo
 
 from experiments.figures import stacked_metrics
-from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, at_least
+from experiments.parameters import CONGESTION_CONTROL, Axis, PlanRequest, Setting, at_least, one_of
 from experiments.plan import Plan
 from experiments.scenario import RunningCell, Scenario
-from flightpath.errors import MeasurementFailed
+from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.overrides import override
 from probes.counters import links as link_counters
 from results.figures import style
 from results.figures.charts import bars, looks_of
 from results.figures.drawing import Draw, Figures
 from results.figures.style import Look
-from results.records import Cell, Measurement, Metric
+from results.records import Cell, Measurement, Metric, ParameterValue
 from scenarios.league.claims import MULTIPATH_QUICS, league_claims
 from scenarios.league.paths import PATHS, PathPair
 from scenarios.league.workloads import MB, WORKLOADS, Beside, Rival, Workload, over_quic, over_tcp
 from services.quic.implementation import Implementation
 from services.quic.implementations import IMPLEMENTATIONS
+from topologies.hosts import mptcp_schedulers
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.events import LinkEvent
 from topologies.links.spec import PAYLOAD_SHARE
@@ -31,12 +33,15 @@ from topologies.multipath_pair import CLIENT, MultipathPair
 from topologies.testbed.testbed import Testbed
 
 QUICS = tuple(f"quic {name}" for name in IMPLEMENTATIONS)
-TRANSPORTS = ("tcp", "mptcp", "tunnel", *QUICS, *MULTIPATH_QUICS)
+MPTCP = "mptcp"
+TRANSPORTS = ("tcp", MPTCP, "tunnel", *QUICS, *MULTIPATH_QUICS)
+_SCHEDULED = tuple(f"{MPTCP} {scheduler}" for scheduler in mptcp_schedulers.RESEARCH)
 _ONE_PATH = ("tcp", *QUICS)
 _SLOW_TO_MEASURE = "quic aioquic"
+"""Its programs are in Python, so that a cell takes many times as long as the others'."""
+_SCHEDULER = "scheduler"
 _MOST_OF_A_PATH = 1.01
 """Share of a path's payload limit that may be found: one header stands for several segments of a GSO packet."""
-"""Its programs are in Python, so that a cell takes many times as long as the others'."""
 
 _SHARES = {"share_path1": Look("first path", style.BLUE), "share_path2": Look("second path", style.ORANGE, hatch="///")}
 
@@ -70,13 +75,15 @@ class TransportLeague(Scenario):
       stream     20 Mbit/s for 10 s: every 20 ms a request for 50 kB, which is of use for 100 ms
       shared     a download, while TCP with cubic shares the first path (its rate is rival_goodput)
 
-    tcp and mptcp are the kernel's; tunnel is TCP in MPT-GRE with adaptive weights; quic and mpquic are the programs of
-    an implementation (`make quic`), on one path and on both. All use the same congestion control, each in its own
-    version. The share of the sum is that of the most TCP payload that both paths can carry; the handshake and slow
-    start are part of the time. The links' counters prove which paths carried the bytes.
+    tcp and mptcp are the kernel's, `mptcp ecf` is mptcp with that packet scheduler; tunnel is TCP in MPT-GRE with
+    adaptive weights; quic and mpquic are the programs of an implementation (`make quic`), on one path and on both. All
+    use the same congestion control, each in its own version. The share of the sum is that of the most TCP payload that
+    both paths can carry; the handshake and slow start are part of the time. The links' counters prove which paths
+    carried the bytes.
 
       flightpath run transport_league
       flightpath run transport_league --only paths=equal --transports mptcp,'mpquic noq' --size 20
+      flightpath run transport_league --only paths=unequal --transports mptcp --scheduler default,blest,ecf
     """
 
     name = "transport_league"
@@ -94,6 +101,14 @@ class TransportLeague(Scenario):
             TRANSPORTS,
             option="--transports",
             help="transports",
+            check=one_of("--transports", (*TRANSPORTS, *_SCHEDULED)),
+        ),
+        Axis(
+            _SCHEDULER,
+            (mptcp_schedulers.DEFAULT,),
+            option="--scheduler",
+            help=f"packet schedulers of mptcp; in virtual time also {', '.join(mptcp_schedulers.RESEARCH)}",
+            check=partial(mptcp_schedulers.check, "--scheduler"),
         ),
         Axis("paths", ("equal", "unequal", "swapped"), tuple(PATHS)),
         Axis("workload", ("bulk", "requests", "stream"), tuple(WORKLOADS)),
@@ -123,11 +138,24 @@ class TransportLeague(Scenario):
     claims = league_claims()
 
     @override
+    def axis_values(self, request: PlanRequest) -> dict[str, tuple[ParameterValue, ...]]:
+        values = super().axis_values(request)
+        schedulers = values.pop(_SCHEDULER)
+        if request.option("--scheduler") and MPTCP not in values["transport"]:
+            raise UsageError(
+                "--scheduler: no transport of the plan is mptcp", "leave it out, or add mptcp to --transports"
+            )
+        by_scheduler = [_with_scheduler(str(scheduler)) for scheduler in schedulers]
+        transports = (by_scheduler if each == MPTCP else [each] for each in values["transport"])
+        return {**values, "transport": tuple(itertools.chain.from_iterable(transports))}
+
+    @override
     def congestion_control(self, cell: Cell, plan: Plan) -> str | None:
         return super().congestion_control(cell, plan) if _implementation(cell) is None else None
 
     @override
     def require(self, plan: Plan) -> None:
+        mptcp_schedulers.require(map(_scheduler, plan.cells()))
         super().require(plan)
         for implementation in filter(None, map(_implementation, plan.cells())):
             implementation.algorithm(plan.settings["congestion_control"])
@@ -143,9 +171,12 @@ class TransportLeague(Scenario):
 
     @override
     def topology(self, cell: Cell, plan: Plan) -> Topo:
-        is_mptcp = _transport(cell) == "mptcp"
-        algorithm = self.congestion_control(cell, plan)
-        return MultipathPair(links=_paths(cell).links, mptcp=is_mptcp, congestion_control=algorithm)
+        return MultipathPair(
+            links=_paths(cell).links,
+            mptcp=_is_mptcp(cell),
+            congestion_control=self.congestion_control(cell, plan),
+            scheduler=_scheduler(cell),
+        )
 
     @override
     def link_names(self, testbed: Testbed, cell: Cell, plan: Plan) -> Mapping[str, EmulatedLink]:
@@ -213,7 +244,7 @@ def _measured(run: RunningCell, alone_s: float, *, is_cut: bool) -> Measurement:
 def _of_transport(run: RunningCell, workload: Workload, beside: Beside, *, is_cut: bool) -> Measurement:
     transport, implementation = _transport(run.cell), _implementation(run.cell)
     if implementation is None:
-        return over_tcp(run, workload, beside, is_mptcp=transport == "mptcp", in_tunnel=transport == "tunnel")
+        return over_tcp(run, workload, beside, is_mptcp=_is_mptcp(run.cell), in_tunnel=transport == "tunnel")
     is_multipath = transport in MULTIPATH_QUICS
     return over_quic(run, workload, implementation, beside, is_multipath=is_multipath, is_cut=is_cut)
 
@@ -233,7 +264,22 @@ def _workload(cell: Cell) -> Workload:
 def _implementation(cell: Cell) -> Implementation | None:
     """Returns the QUIC implementation of a cell; None if it has another transport."""
     _, _, name = _transport(cell).partition(" ")
-    return IMPLEMENTATIONS[name] if name else None
+    return IMPLEMENTATIONS[name] if name and not _is_mptcp(cell) else None
+
+
+def _is_mptcp(cell: Cell) -> bool:
+    return _transport(cell).partition(" ")[0] == MPTCP
+
+
+def _with_scheduler(scheduler: str) -> str:
+    """Returns the transport of MPTCP with a packet scheduler."""
+    return MPTCP if scheduler == mptcp_schedulers.DEFAULT else f"{MPTCP} {scheduler}"
+
+
+def _scheduler(cell: Cell) -> str:
+    """Returns the packet scheduler of a cell."""
+    _, _, name = _transport(cell).partition(" ")
+    return name if name and _is_mptcp(cell) else mptcp_schedulers.DEFAULT
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from mininet.topo import Topo
 
 from flightpath.errors import UsageError
 from flightpath.overrides import override
+from topologies.hosts import mptcp_schedulers
 from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, MultihomedHost, announced, mac, plane_addresses
 from topologies.links.spec import LinkSpec
 from topologies.links.texts import LinkText, flag, link_specs, whole
@@ -33,6 +34,7 @@ class MultipathPair(Topo):
         mptcp: let connections use all paths.
         family: IP version of the addresses that MPTCP uses, 4 or 6. The kernel's limit counts both together.
         congestion_control: algorithm of both hosts.
+        scheduler: MPTCP's packet scheduler; the virtual-time kernel has blest, ecf, redundant and roundrobin.
     """
 
     @override
@@ -44,10 +46,13 @@ class MultipathPair(Topo):
         mptcp: bool | int | str = True,
         family: int | str = 4,
         congestion_control: str | None = None,
+        scheduler: str = mptcp_schedulers.DEFAULT,
     ) -> None:
         count = whole("paths", paths, 1, MAX_PATHS)
         if str(family) not in ("4", "6"):
             raise UsageError(f"family: {family!r} is unknown", "choose one of 4, 6")
+        mptcp_schedulers.check("scheduler", scheduler)
+        chosen = {} if scheduler == mptcp_schedulers.DEFAULT else {mptcp_schedulers.SYSCTL: scheduler}
         subflows = count - 1 if flag("mptcp", mptcp) else 0
         for number, name in enumerate((CLIENT, SERVER), start=1):
             is_server = name == SERVER
@@ -59,7 +64,7 @@ class MultipathPair(Topo):
                 subflows=subflows,
                 accepted_addresses=0 if is_server else subflows,
                 congestion_control=congestion_control,
-                sysctls=LARGE_TCP_BUFFERS,
+                sysctls={**LARGE_TCP_BUFFERS, **chosen},
             )
         for path, spec in enumerate(link_specs("links", links, count)):
             self._add_path(path, spec, flag("switched", switched))

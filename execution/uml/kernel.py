@@ -20,6 +20,8 @@ from flightpath.project import cache_folder
 CONFIGURATION = Path(__file__).with_name("kernel.config")
 CHANGES = Path(__file__).with_name("kernel.patch")
 """Changes of the source; docs/virtual-time.md explains them."""
+SCHEDULERS = Path(__file__).with_name("schedulers")
+"""Folder of MPTCP packet schedulers, which become part of the source."""
 IDENTITY = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
     "KBUILD_BUILD_USER": "flightpath",
@@ -158,8 +160,14 @@ def _build_in(target: Path, version: str, archive: Callable[[Path], Path], progr
         shutil.rmtree(leftover)
 
 
+def _scheduler_files() -> list[Path]:
+    return sorted(SCHEDULERS.glob("*.[ch]"))
+
+
 def _fingerprint() -> str:
     made_from = CONFIGURATION.read_bytes() + CHANGES.read_bytes() + repr(IDENTITY).encode()
+    for file in _scheduler_files():
+        made_from += file.name.encode() + file.read_bytes()
     return hashlib.sha256(made_from).hexdigest()[:12]
 
 
@@ -207,6 +215,8 @@ def _unpack(source: Path, tree: Path) -> None:
     except CommandFailed as error:
         advice = "build another version: flightpath machines uml-kernel --source linux-7.3.tar.xz"
         raise FlightpathError(f"{CHANGES.name} does not fit this kernel's source: {error}", advice) from error
+    for file in _scheduler_files():
+        shutil.copy(file, tree / "net/mptcp")
     (tree / ".unpacked").touch()
 
 

@@ -1,6 +1,7 @@
 """The factors besides protocol and load, and the network and services of a cell."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from flightpath.units import parse_bytes
 from results.records import Cell
 from services.exam.weight import PAGE_BYTES, least_page_bytes
 from topologies.fabric import Fabric
+from topologies.hosts import mptcp_schedulers
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.fields import require_known
 from topologies.links.spec import LinkSpec
@@ -100,8 +102,10 @@ FACTORS = (
         **_one_of("--second-path", *_SECOND_PATH),
     ),
     Factor(
-        help="MPTCP's packet scheduler (net.mptcp.available_schedulers)",
-        **_offered("--scheduler", "default"),
+        "--scheduler",
+        f"MPTCP's packet scheduler; in virtual time also {', '.join(mptcp_schedulers.RESEARCH)}",
+        mptcp_schedulers.DEFAULT,
+        check=partial(mptcp_schedulers.check, "--scheduler"),
     ),
     Factor(
         help="who opens subflows: the kernel, or a program, of which there is none (net.mptcp.available_path_managers)",
@@ -152,6 +156,11 @@ class SetUp:
             )
         if self._is_fabric and len(self.clients) > 1:
             raise UsageError("--clients: the fabric has only one client", "leave out --topology fabric")
+
+    @property
+    def schedulers(self) -> tuple[str, ...]:
+        """The packet schedulers that the kernel must have."""
+        return (self._values["scheduler"],) if self.is_mptcp else ()
 
     @property
     def policy(self) -> str | None:

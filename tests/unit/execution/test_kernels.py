@@ -2,6 +2,7 @@
 
 import io
 import shlex
+import shutil
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,6 +80,26 @@ def test_without_a_kernel_the_command_that_builds_one_is_named_and_on_another_pr
     monkeypatch.setattr(kernel.os, "uname", lambda: SimpleNamespace(machine="aarch64"))
     assert main(["uml-kernel"]) == 3
     assert "x86-64" in capsys.readouterr().err
+
+
+def test_schedulers_become_part_of_the_source_and_a_change_of_one_makes_another_kernel(tmp_path, monkeypatch):
+    schedulers, changes, tree = tmp_path / "schedulers", tmp_path / "kernel.patch", tmp_path / "tree"
+    shutil.copytree(kernel.SCHEDULERS, schedulers)
+    monkeypatch.setattr(kernel, "SCHEDULERS", schedulers)
+    monkeypatch.setattr(kernel, "CHANGES", changes)
+    changes.write_text(
+        "--- a/net/mptcp/Makefile\n+++ b/net/mptcp/Makefile\n@@ -1 +1 @@\n-sched.o\n+sched.o schedulers.o\n"
+    )
+    kernel._unpack(archive(tmp_path / "linux.tar.gz", **{"net/mptcp/Makefile": "sched.o\n"}), tree)
+    assert (tree / "net/mptcp/Makefile").read_text() == "sched.o schedulers.o\n"
+    for name in ("schedulers.c", "schedulers.h", "redundant.c"):
+        assert (tree / "net/mptcp" / name).read_bytes() == (schedulers / name).read_bytes()
+    before = kernel._fingerprint()
+    (schedulers / "README.md").write_text("no part of the kernel")
+    assert kernel._fingerprint() == before
+    with (schedulers / "redundant.c").open("a") as file:
+        file.write("/* changed */\n")
+    assert kernel._fingerprint() != before
 
 
 def test_the_version_is_that_of_the_source(tmp_path):

@@ -298,6 +298,7 @@ def test_the_log_of_failures_goes_with_them_and_a_folder_that_cannot_be_made_is_
         ("--buffering of", 2, "did you mean 'off'"),
         ("--receive-buffer some", 2, "cannot read"),
         ("--scheduler blast", 2, "--scheduler: 'blast' is unknown"),
+        ("--scheduler roundrobin", 3, "this kernel has no MPTCP scheduler 'roundrobin'"),
         ("--stale-loss-cnt few", 2, "--stale-loss-cnt: 'few' is not a whole number"),
         ("--policy ecmp", 2, "add --topology fabric"),
         ("--scale 0", 2, "--scale: 0 is not possible"),
