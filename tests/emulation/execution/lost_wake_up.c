@@ -23,7 +23,7 @@ int main(void) {
     for (int i = 0; i < 800; i++) getppid(); /* what it does before takes next to no time */
     int result = 0;
     if (!is_ready) {
-        for (int i = 0; i < 12; i++) getppid(); /* as by a line of a log */
+        for (int i = 0; i < 40; i++) getppid(); /* as by a line of a log */
         pthread_mutex_lock(&lock);
         clock_gettime(CLOCK_REALTIME, &limit);
         limit.tv_sec += 5;

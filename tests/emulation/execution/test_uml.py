@@ -133,7 +133,7 @@ def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_f
 def test_a_lost_wake_up_is_found_with_jitter_only(tmp_path, options, finds):
     compiled = tmp_path / "race"
     subprocess.run(["cc", "-pthread", "-o", compiled, Path(__file__).with_name("lost_wake_up.c")], check=True)
-    done = run(str(compiled), options=("--seeds", "1-6", *options), cwd=tmp_path)
+    done = run(str(compiled), options=("--seeds", "1-20", *options), cwd=tmp_path)
     assert (done.returncode == 1) is finds, done.stdout
     assert ("x exit code 9: the wake-up was lost" in done.stdout) is finds
 
