@@ -14,7 +14,13 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/*.md", "docs/reference/*.md", "congestion/README.md", "execution/uml/schedulers/README.md"]
+include_patterns = [
+    "*.md",
+    "docs/*.md",
+    "docs/reference/*.md",
+    "congestion/README.md",
+    "execution/uml/schedulers/README.md",
+]
 
 # Anchors as GitHub makes them, so that a link works there and here.
 myst_heading_anchors = 4
