@@ -68,7 +68,7 @@ exit codes: 0 done, 2 usage, 3 the machine lacks something, 4 the result is not 
 
 
 class _ListedCommand(argparse.ArgumentParser):
-    """A command in the help; without options, which take longer to make than all else, since others parse its words."""
+    """A command that the help lists. Others parse its words, so it gets no options, which would take most time."""
 
     def __init__(self, **_settings: object) -> None:
         self._actions = []

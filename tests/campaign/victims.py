@@ -13,7 +13,8 @@ from flightpath.project import PROJECT
 from results.records import CellResult, RunStatus
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
-from tests.support.ssh_far_end import FarEnd, free_port
+from tests.support.ports import free_port
+from tests.support.ssh_far_end import FarEnd
 from tests.support.stored_runs import begin, simple
 
 

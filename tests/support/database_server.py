@@ -28,10 +28,9 @@ host all all all trust
 
 # Whatever ends the tests closes the pipe that is this script's stdin: then the server ends, and its folder is removed.
 # The tests do not wait for that: 150 databases are 50,000 files, which take minutes on a busy disk.
-# A line on stdin is for how many seconds it is down.
 _UNTIL_STDIN_ENDS = """
 folder=$1; shift; "$@" &
-while read -r down; do kill -QUIT $!; wait; sleep "$down"; "$@" & done
+read -r _
 kill -QUIT $!; wait; rm -rf "$folder" &
 """
 
@@ -39,8 +38,8 @@ kill -QUIT $!; wait; rm -rf "$folder" &
 class DatabaseServer:
     """A running server on a Unix socket and a port of 127.0.0.1; each `database()` is a new one."""
 
-    def __init__(self, folder: Path, port: int, process: subprocess.Popen) -> None:
-        self.folder, self.port, self._process, self._made = folder, port, process, 0
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port, self._made = folder, port, 0
 
     def sql(self, statement: str, database: str = "postgres") -> list[tuple]:
         """What a statement of the superuser answers."""
@@ -53,13 +52,6 @@ class DatabaseServer:
         self._made += 1
         self.sql(f"CREATE DATABASE d{self._made}")
         return self._url(f"d{self._made}")
-
-    def restart(self, down_s: float) -> None:
-        """Ends the server at once, starts it again after so many seconds, and returns when it answers."""
-        self._process.stdin.write(f"{down_s}\n".encode())
-        self._process.stdin.flush()
-        time.sleep(down_s + 0.3)
-        _wait_until_it_answers(self)
 
     def over_tcp(self, url: URL) -> URL:
         """The same database, by the port of 127.0.0.1."""
@@ -106,7 +98,7 @@ def database_server() -> Iterator[DatabaseServer]:
         start_new_session=True,  # a Ctrl-C is for the tests
         cwd="/",
     )
-    server = DatabaseServer(folder, port, process)
+    server = DatabaseServer(folder, port)
     try:
         _wait_until_it_answers(server)
         server.sql("CREATE ROLE student LOGIN PASSWORD '" + PASSWORD + "'")

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from services.s3proxy.server import S3Proxy
-from tests.support.ssh_far_end import ADDRESS, LocalHost, free_port, in_this_process
+from tests.support.ports import ADDRESS, free_port
+from tests.support.ssh_far_end import LocalHost, in_this_process
 
 pytestmark = pytest.mark.nightly
 
