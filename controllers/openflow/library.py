@@ -128,7 +128,7 @@ class _ListeningSocket(eventlet.greenio.GreenSocket):
     What accepts in a loop would otherwise end at the first error, and never hear of a connection again.
     """
 
-    _silent_until_s = 0.0
+    _silent_until_s = 0.0  # of all sockets: file descriptors lack them all
 
     @override
     def accept(self) -> tuple[eventlet.greenio.GreenSocket, Any]:
@@ -145,7 +145,7 @@ class _ListeningSocket(eventlet.greenio.GreenSocket):
         """Prints a problem, at most once a minute: between two failures, single connections may be accepted."""
         if time.monotonic() >= self._silent_until_s:
             print(problem, file=sys.stderr, flush=True)
-            self._silent_until_s = time.monotonic() + _SECONDS_BETWEEN_WARNINGS
+            _ListeningSocket._silent_until_s = time.monotonic() + _SECONDS_BETWEEN_WARNINGS
 
 
 def serve(host: str, port: int, application: type[OpenFlowApp], **arguments: Any) -> None:

@@ -251,6 +251,7 @@ def test_it_accepts_connections_again_when_it_has_file_descriptors_again(command
         crowd = [socket.create_connection((switch, view)[place], timeout=10) for _ in range(CONNECTIONS)]
         assert "Too many open files" in process.stderr.readline()
         crowd[0].close()  # another one is accepted in its place, and the next one is not
+        crowd.append(socket.create_connection((view, switch)[place], timeout=10))  # nor here
         time.sleep(1)  # for ten further attempts
         for one in crowd[1:]:
             one.close()
