@@ -178,6 +178,20 @@ def relative_deviation(values: Sequence[float]) -> Estimate:
     return Estimate(deviation, float(low), float(high), len(values))
 
 
+def difference(before: Estimate, after: Estimate) -> Estimate:
+    """Returns the difference of two independent estimates in their unit.
+
+    Its interval follows from both intervals, which need not be symmetric (MOVER: Zou and Donner, 2008); there is none
+    if one of them has none.
+    """
+    value, count = after.value - before.value, min(before.count, after.count)
+    if before.low is None or before.high is None or after.low is None or after.high is None:
+        return Estimate(value, None, None, count)
+    below = math.hypot(after.value - after.low, before.high - before.value)
+    above = math.hypot(after.high - after.value, before.value - before.low)
+    return Estimate(value, value - below, value + above, count)
+
+
 def usable(cells: Iterable[CellResult]) -> list[CellResult]:
     return [cell for cell in cells if cell.certificate.verdict is not Verdict.UNUSABLE]
 

@@ -64,7 +64,7 @@ class Case:
         noise: the factors of the repetitions.
         on_noise: the verdict on it.
         on_one: the verdict on a single repetition; by default the same.
-        noise_of_opposite: the factors with the opposite.
+        noise_of_opposite, noise_of_paper: the factors with the opposite, and with what the paper measured.
     """
 
     opposite: Change
@@ -76,6 +76,7 @@ class Case:
     on_noise: str = ClaimVerdict.NOT_DECIDED
     on_one: str | None = None
     noise_of_opposite: Sequence[float] = QUIET
+    noise_of_paper: Sequence[float] = QUIET
 
     @classmethod
     def read(

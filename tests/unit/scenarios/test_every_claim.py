@@ -25,10 +25,10 @@ def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
 def test_a_claim_is_judged_by_what_was_measured(scenario, sentence):
     world, case = case_of(scenario, sentence)
     runs = {
-        "as in the paper": (world.run(), ClaimVerdict.REPRODUCED),
+        "as in the paper": (world.run(noise=case.noise_of_paper), ClaimVerdict.REPRODUCED),
         "the opposite": (world.run(case.opposite, noise=case.noise_of_opposite), ClaimVerdict.NOT_REPRODUCED),
         "a tie": (world.run(case.tie), case.on_tie),
-        "a gap": (world.run(gap=case.gap), ClaimVerdict.NOT_TESTED),
+        "a gap": (world.run(gap=case.gap, noise=case.noise_of_paper), ClaimVerdict.NOT_TESTED),
         "noise": (world.run(noise=case.noise), case.on_noise),
         "one repetition": (world.run(noise=(1.0,)), case.on_one or case.on_noise),
     }

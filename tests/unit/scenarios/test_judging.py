@@ -1,5 +1,7 @@
 """The rules by which intervals decide claims."""
 
+import math
+
 import pytest
 
 from experiments.claims import Evidence, InsufficientData, Outcome, check_claims
@@ -21,7 +23,7 @@ from experiments.judging import (
     together,
 )
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Verdict
-from results.statistics.estimates import Estimate, relative_deviation
+from results.statistics.estimates import Estimate, difference, relative_deviation
 
 YES, NO, NOT_DECIDED, NOT_TESTED = ClaimVerdict
 
@@ -154,6 +156,13 @@ def test_a_gap_is_named_by_its_parameters_and_so_is_what_does_not_count(kind, ve
 def test_what_carries_nothing_has_no_ratio():
     growth = change(Evidence(cells(tcp=[0.0], mptcp=[1.0]), "full"), "goodput", {"kind": "tcp"}, {"kind": "mptcp"})
     assert isinstance(growth, InsufficientData)
+
+
+def test_a_difference_takes_each_bound_from_the_sides_that_make_it():
+    before, after = Estimate(1.0, 0.5, 6.0, 3), Estimate(2.0, 1.0, 12.0, 5)
+    due = Estimate(1.0, 1 - math.hypot(2 - 1, 6 - 1), 1 + math.hypot(12 - 2, 1 - 0.5), 3)
+    assert difference(before, after) == due
+    assert difference(before, Estimate(2.0, None, None, 1)) == Estimate(1.0, None, None, 1)
 
 
 def test_a_deviation_has_the_interval_of_the_variance():
