@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from experiments.claims import check_claims
+from experiments.claims import NONE_FAITHFUL, check_claims
 from experiments.plan import Plan
 from flightpath.errors import UsageError
 from results.records import CellResult, ClaimVerdict, RunRecord, RunStatus, Verdict
@@ -184,17 +184,19 @@ def _judged(evidence: Evidence) -> Iterable[JudgedClaim]:
 
 
 def _each_once(claims: Iterable[JudgedClaim]) -> tuple[JudgedClaim, ...]:
-    """Returns each claim once: as judged by the first part that tested it, or else by the first part."""
+    """Returns each claim once: as judged by the first part that tested it, or else that tried, or else by the first."""
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for claim in claims:
         earlier = chosen.get(claim.name)
-        if earlier is None or _is_untested(earlier) > _is_untested(claim):
+        if earlier is None or _how_untested(earlier) > _how_untested(claim):
             chosen[claim.name] = claim
     return tuple(chosen.values())
 
 
-def _is_untested(claim: JudgedClaim) -> bool:
-    return claim.verdict is ClaimVerdict.NOT_TESTED
+def _how_untested(claim: JudgedClaim) -> int:
+    if claim.verdict is not ClaimVerdict.NOT_TESTED:
+        return 0
+    return 1 if NONE_FAITHFUL in claim.why else 2  # measured, but on too slow a machine
 
 
 def _measured(evidence: Evidence) -> MeasuredPart:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.claims import NEEDS_REAL_CLOCK
+from experiments.claims import NEEDS_REAL_CLOCK, NONE_FAITHFUL
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.records import Claim, ClaimVerdict, RunStatus, Verdict
@@ -84,6 +84,16 @@ def test_what_needs_processors_is_not_tested_by_the_virtual_clock(store):
     stored_run(store, real)
     decided = record_of(newest_evidence([part, real], store)).claims
     assert {claim.clock for claim in decided if claim.verdict is not ClaimVerdict.NOT_TESTED} == {"virtual", "real"}
+
+
+def test_a_claim_that_no_part_tests_is_of_the_one_that_measured_it_on_too_slow_a_machine(store):
+    virtual = Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 3", cell_s=1)
+    real = replace(virtual, clock=Clock.REAL)
+    stored_run(store, virtual)
+    stored_run(store, real, verdict=Verdict.DEGRADED)
+    claims = record_of(newest_evidence([virtual, real], store)).claims
+    assert not [claim for claim in claims if claim.why == NEEDS_REAL_CLOCK]
+    assert {claim.clock for claim in claims if NONE_FAITHFUL in claim.why} == {"real"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "parts": [], "claims": [{"claim": 3}]}'])
