@@ -142,11 +142,15 @@ def _addresses(symbols: Path, names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _functions_at(symbols: Path, addresses: Iterable[int]) -> list[str]:
-    """Returns the kernel's functions at those of the addresses that are in its code, each once."""
+    """Returns the kernel's functions at those of the addresses that are in its code, each once.
+
+    Of a copy that the compiler made (`name.isra.0`), it is the name in the source.
+    """
     lines = (line.split() for line in symbols.read_text(encoding="ascii").splitlines())
     starts = sorted((int(start, 16), name) for start, kind, name in lines if kind in "tT")
     (first, _), (last, _) = starts[0], starts[-1]
-    found = (starts[bisect(starts, (address, "~")) - 1][1] for address in addresses if first <= address < last)
+    copies = (starts[bisect(starts, (address, "~")) - 1][1] for address in addresses if first <= address < last)
+    found = (name.partition(".")[0] for name in copies)
     return list(dict.fromkeys(found))
 
 

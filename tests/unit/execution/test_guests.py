@@ -144,3 +144,9 @@ def test_a_clock_that_moves_and_a_kernel_without_work_are_left_alone(uml):
     pass_time(uml, watch, 5 * LIMIT_S, share=1.0, virtual_rate=0.2)
     uml.task = Task(0, "swapper", "swapper", is_idle=True)
     pass_time(uml, watch, 5 * LIMIT_S, share=1.0)
+
+
+def test_a_copy_of_a_function_that_the_compiler_made_has_the_name_in_the_source(tmp_path):
+    symbols = tmp_path / "System.map"
+    symbols.write_text("10 T first\n20 t second.isra.0\n28 d data\n30 t third.part.0.cold\n40 T last\n")
+    assert inspection._functions_at(symbols, [0x34, 0x21, 0x22, 0x5, 0x50]) == ["third", "second"]
