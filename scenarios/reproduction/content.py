@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.claims import NONE_FAITHFUL, InsufficientData, counting_evidence
+from experiments.claims import InsufficientData, counting_evidence
 from experiments.judging import change, level
 from results.figures.drawing import draw_figures
 from results.records import CellResult, ClaimVerdict
@@ -115,7 +115,7 @@ def _paper_page(paper: Paper, record: Record, drawn: Mapping[tuple[str, str], Pa
 
 def _explained(claim: JudgedClaim, paper: Paper) -> JudgedClaim:
     """Adds the reason beside what is not reproduced, not decided, or not tested because the machine was too slow."""
-    if claim.verdict is ClaimVerdict.NOT_TESTED and NONE_FAITHFUL in claim.why:
+    if claim.needs_faster_machine:
         why = reason(paper, claim.claim) or "it takes a machine with more processors"
     elif claim.verdict in (ClaimVerdict.NOT_REPRODUCED, ClaimVerdict.NOT_DECIDED):
         why = reason(paper, claim.claim) or "the reason is not known"

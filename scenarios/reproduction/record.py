@@ -75,6 +75,11 @@ class JudgedClaim:
         """The key that identifies the claim in another record."""
         return self.scenario, self.claim
 
+    @property
+    def needs_faster_machine(self) -> bool:
+        """Whether it was measured but not tested, because no cell is faithful."""
+        return self.verdict is ClaimVerdict.NOT_TESTED and NONE_FAITHFUL in self.why
+
 
 @dataclass(frozen=True)
 class MeasuredFigure:
@@ -187,16 +192,13 @@ def _each_once(claims: Iterable[JudgedClaim]) -> tuple[JudgedClaim, ...]:
     """Returns each claim once: as judged by the first part that tested it, or else that tried, or else by the first."""
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for claim in claims:
-        earlier = chosen.get(claim.name)
-        if earlier is None or _how_untested(earlier) > _how_untested(claim):
+        if claim.name not in chosen or _rank(claim) < _rank(chosen[claim.name]):
             chosen[claim.name] = claim
     return tuple(chosen.values())
 
 
-def _how_untested(claim: JudgedClaim) -> int:
-    if claim.verdict is not ClaimVerdict.NOT_TESTED:
-        return 0
-    return 1 if NONE_FAITHFUL in claim.why else 2  # measured, but on too slow a machine
+def _rank(claim: JudgedClaim) -> tuple[bool, bool]:
+    return claim.verdict is ClaimVerdict.NOT_TESTED, not claim.needs_faster_machine
 
 
 def _measured(evidence: Evidence) -> MeasuredPart:
