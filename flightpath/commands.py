@@ -6,11 +6,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from flightpath.errors import FlightpathError, MissingCapability
+from flightpath.pools import ThreadPool
 from flightpath.project import SETUP_HINT
 from flightpath.waiting import timeout_scale
 
@@ -73,7 +73,7 @@ def at_once(calls: Iterable[Callable[[], _Result]]) -> list[_Result]:
     Raises:
         Exception: the error of the first call that failed, in their order; raised when all have ended.
     """
-    with ThreadPoolExecutor((os.cpu_count() or 1) * _THREADS_PER_PROCESSOR) as pool:
+    with ThreadPool((os.cpu_count() or 1) * _THREADS_PER_PROCESSOR) as pool:
         futures = [pool.submit(call) for call in calls]
     return [future.result() for future in futures]
 

@@ -7,11 +7,11 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from flightpath.errors import MeasurementFailed
 from flightpath.hosts import await_end, running
 from flightpath.overrides import override
+from flightpath.pools import ThreadPool
 from labs.framework import latency, programs
 from labs.framework.judging import Limits, between, counting_beside
 from labs.framework.lab import Finding, Lab, Measured, Parameters, Work
@@ -92,7 +92,7 @@ class ControlLab(Lab):
 def _sent(network: Trial, work: Work) -> Sequence[Series]:
     """Runs the control twice, the second time later; returns the received payload of each, in bit/s."""
     argv = [sys.executable, "-I", "-S", transport.__file__, "receive", str(_SECONDS + 1)]
-    with running(network.testbed.net.hosts[1], argv) as receiver, ThreadPoolExecutor(2) as flows:
+    with running(network.testbed.net.hosts[1], argv) as receiver, ThreadPool(2) as flows:
         for flow in [flows.submit(_run, network, work, wait_s) for wait_s in (0.0, _FAST_S + _SLOW_S)]:
             flow.result()
         stdout, stderr = await_end(receiver, _LIMIT_S, network.watch.check, "the receiver did not end")

@@ -4,7 +4,6 @@ import random
 import re
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import permutations
@@ -12,6 +11,7 @@ from itertools import permutations
 from flightpath.commands import CommandFailed, run
 from flightpath.errors import MeasurementFailed
 from flightpath.overrides import override
+from flightpath.pools import ThreadPool
 from flightpath.waiting import wait_until
 from labs.framework import programs
 from labs.framework.judging import Limits, between, counting_beside
@@ -150,7 +150,7 @@ def _echo_replies(host: MultihomedHost) -> int:
 def _transfers(network: Trial, pairs: Sequence[tuple[str, str]]) -> list[FlowTrace | None]:
     """Returns a transfer for each pair, at the same time; None for one that finds no way."""
     hosts = [(network.testbed.host(a), network.testbed.host(b)) for a, b in pairs]
-    with StreamSink(hosts[0][1], TEMPORARY), StreamSink(hosts[1][1], TEMPORARY), ThreadPoolExecutor(2) as at_once:
+    with StreamSink(hosts[0][1], TEMPORARY), StreamSink(hosts[1][1], TEMPORARY), ThreadPool(2) as at_once:
         return list(at_once.map(lambda pair: _transfer(network, *pair), hosts))
 
 

@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from flightpath import libc
+from flightpath.pools import ThreadPool
 
 _THREADS = 64
 
@@ -23,5 +23,5 @@ def kill_closing_at_once(process: subprocess.Popen[Any]) -> None:
         copies.extend(libc.copies_of_sockets(process.pid))
     process.kill()
     process.wait()
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with ThreadPool(_THREADS) as pool:
         list(pool.map(os.close, copies))

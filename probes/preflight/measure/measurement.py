@@ -4,9 +4,9 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from flightpath.errors import MeasurementFailed
+from flightpath.pools import ThreadPool
 from flightpath.units import format_rate
 from probes.preflight import sockets
 from probes.preflight.measure import iperf3, route
@@ -75,7 +75,7 @@ def measure(
         control = stack.enter_context(open_session(target, addresses, plain, access))
         control.keep_alive(_KEEPALIVE_S)
         notes = [f"its host key was added to {control.added_to}"] if control.added_to else []
-        pool = stack.enter_context(ThreadPoolExecutor(2))
+        pool = stack.enter_context(ThreadPool(2))
         address = control.address if spec.route else None
         trace = pool.submit(route.trace, address) if address else None
         path_mtu = pool.submit(route.path_mtu, address) if address else None
