@@ -53,39 +53,27 @@ int mptcp_redundant_push(struct sock *sk, struct sock *ssk,
 	struct mptcp_subflow_context *subflow = mptcp_subflow_ctx(ssk);
 	struct mptcp_sock *msk = mptcp_sk(sk);
 	struct mptcp_data_frag *dfrag;
-	int copied = 0, ret = 0;
+	int copied = 0, ret = 1;
 	u64 bytes, next;
 
 	bytes = (u64)mptcp_sched_room(ssk) * mptcp_sched_mss(ssk, info);
 	next = next_seq(msk, subflow);
 
 	list_for_each_entry(dfrag, &msk->rtx_queue, list) {
-		if (!bytes)
+		u16 began;
+
+		if (copied >= bytes || ret <= 0)
 			break;
 		if (!before64(next, dfrag->data_seq + dfrag->data_len))
 			continue;
 		if (before64(next, dfrag->data_seq))
 			next = dfrag->data_seq;
-		info->sent = next - dfrag->data_seq;
-		info->limit = min_t(u64, dfrag->data_len, info->sent + bytes);
-		while (info->sent < info->limit) {
-			ret = mptcp_sendmsg_frag(sk, ssk, dfrag, info);
-			if (ret <= 0)
-				goto out;
-			info->sent += ret;
-			copied += ret;
-			bytes -= ret;
-			next += ret;
-			if (info->sent > dfrag->already_sent)
-				mptcp_update_post_push(msk, dfrag,
-						       info->sent - dfrag->already_sent);
-		}
-		if (dfrag == msk->first_pending && dfrag->already_sent == dfrag->data_len)
-			msk->first_pending = mptcp_send_next(sk);
+		began = next - dfrag->data_seq;
+		info->sent = began;
+		ret = mptcp_sched_send(sk, ssk, dfrag, info, bytes - copied);
+		copied += info->sent - began;
+		next = dfrag->data_seq + info->sent;
 	}
-out:
 	subflow->sched_seq = next;
-	if (copied)
-		msk->last_data_sent = tcp_jiffies32;
-	return copied ? : ret;
+	return copied ? : min(ret, 0);
 }

@@ -134,13 +134,38 @@ static void reset(struct mptcp_sock *msk)
 	};
 }
 
+/*
+ * Sends bytes of a piece from info->sent on, and says there how far it came.
+ * Returns 0 or an error if the subflow takes no more.
+ */
+int mptcp_sched_send(struct sock *sk, struct sock *ssk, struct mptcp_data_frag *dfrag,
+		     struct mptcp_sendmsg_info *info, u64 bytes)
+{
+	struct mptcp_sock *msk = mptcp_sk(sk);
+	int ret = 1;
+
+	info->limit = min_t(u64, dfrag->data_len, info->sent + bytes);
+	while (info->sent < info->limit) {
+		ret = mptcp_sendmsg_frag(sk, ssk, dfrag, info);
+		if (ret <= 0)
+			break;
+		msk->last_data_sent = tcp_jiffies32;
+		info->sent += ret;
+		if (info->sent > dfrag->already_sent)
+			mptcp_update_post_push(msk, dfrag, info->sent - dfrag->already_sent);
+	}
+	if (dfrag == msk->first_pending && dfrag->already_sent == dfrag->data_len)
+		msk->first_pending = mptcp_send_next(sk);
+	return ret;
+}
+
 /* Sends new data: as many segments as get_send() allowed, and have room. */
 static int push(struct sock *sk, struct sock *ssk, struct mptcp_sendmsg_info *info)
 {
 	u32 segments = mptcp_sched_room(ssk), limit;
 	struct mptcp_sock *msk = mptcp_sk(sk);
 	struct mptcp_data_frag *dfrag;
-	int copied = 0, ret = 0;
+	int copied = 0, ret = 1;
 	u64 bytes;
 
 	limit = msk->sched_state.segments;
@@ -148,25 +173,14 @@ static int push(struct sock *sk, struct sock *ssk, struct mptcp_sendmsg_info *in
 		segments = min(segments, limit);
 	bytes = (u64)segments * mptcp_sched_mss(ssk, info);
 
-	while (bytes && (dfrag = mptcp_send_head(sk))) {
-		info->sent = dfrag->already_sent;
-		info->limit = min_t(u64, dfrag->data_len, info->sent + bytes);
-		while (info->sent < info->limit) {
-			ret = mptcp_sendmsg_frag(sk, ssk, dfrag, info);
-			if (ret <= 0)
-				goto out;
-			info->sent += ret;
-			copied += ret;
-			bytes -= ret;
-			mptcp_update_post_push(msk, dfrag, ret);
-		}
-		if (dfrag->already_sent == dfrag->data_len)
-			msk->first_pending = mptcp_send_next(sk);
+	while (copied < bytes && ret > 0 && (dfrag = mptcp_send_head(sk))) {
+		u16 began = dfrag->already_sent;
+
+		info->sent = began;
+		ret = mptcp_sched_send(sk, ssk, dfrag, info, bytes - copied);
+		copied += info->sent - began;
 	}
-out:
-	if (copied)
-		msk->last_data_sent = tcp_jiffies32;
-	return copied ? : ret;
+	return copied ? : min(ret, 0);
 }
 
 /*

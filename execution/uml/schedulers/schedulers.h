@@ -2,6 +2,7 @@
 #ifndef __MPTCP_SCHEDULERS_H
 #define __MPTCP_SCHEDULERS_H
 
+struct mptcp_data_frag;
 struct mptcp_sendmsg_info;
 struct mptcp_sock;
 struct mptcp_subflow_context;
@@ -27,6 +28,8 @@ bool mptcp_sched_may_use(struct mptcp_sock *msk,
 			 struct mptcp_subflow_context *subflow);
 u32 mptcp_sched_room(struct sock *ssk);
 int mptcp_sched_mss(struct sock *ssk, struct mptcp_sendmsg_info *info);
+int mptcp_sched_send(struct sock *sk, struct sock *ssk, struct mptcp_data_frag *dfrag,
+		     struct mptcp_sendmsg_info *info, u64 bytes);
 
 /* redundant.c */
 int mptcp_redundant_get_send(struct mptcp_sock *msk);
