@@ -1,11 +1,14 @@
 """Replays of stored cells: looked at at any moment, and the same to the last bit afterwards."""
 
+import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,9 +41,9 @@ def measure(scenario: str, words: str, results: Path) -> None:
     )
 
 
-def replay(results: Path, at: str, *commands: str) -> subprocess.CompletedProcess[str]:
+def replay(results: Path, at: str, *commands: str, within: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     own = ["--results", str(results), "--at", at, *(word for command in commands for word in ("--run", command))]
-    return finished([*REPLAY, *own])
+    return finished([*within, *REPLAY, *own])
 
 
 def stops(text: str) -> list[float]:
@@ -72,6 +75,19 @@ def test_a_cell_that_was_looked_at_beside_a_busy_loop_goes_on_to_the_same_figure
     assert done.stdout.count("cubic") >= 2 and "qdisc netem" in done.stdout, done.stdout
     moments = stops(done.stderr)
     assert moments[:2] == [0.4, 0.401] and 0.401 < moments[2] < 0.41 and 0 <= moments[3] - 0.6 < 1e-3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_cell_is_the_same_whatever_else_the_checkout_has(stored, tmp_path):
+    """Python lists these folders, so other names change what all its programs have in their memory, and where."""
+    mounts = []
+    for floor in ("probes", "results"):
+        copy = shutil.copytree(PROJECT / floor, tmp_path / floor, ignore=shutil.ignore_patterns("runs", "reproduction"))
+        (copy / "another_folder").mkdir()
+        mounts.append(shlex.join(["mount", "--bind", str(copy), str(PROJECT / floor)]))
+    script = " && ".join([*mounts, 'exec "$@"'])
+    done = replay(stored, "0.4s", "continue", within=("unshare", "--mount", "sh", "-c", script, "sh"))
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, SAME), done
 
 
 def test_a_cell_that_is_changed_is_another_run_and_keeps_what_events_have_changed(stored):
