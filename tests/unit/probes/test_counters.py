@@ -98,16 +98,18 @@ def test_the_sampler_reads_before_during_and_after():
 
 @pytest.mark.parametrize("asked", [False, True], ids=["only at the end", "before the end"])
 def test_a_reader_that_fails_fails_the_measurement(asked):
-    failed = threading.Event()
+    was_fine, failed = threading.Event(), threading.Event()
 
     def read():
         if threading.current_thread() is not threading.main_thread():
+            was_fine.wait(30)
             failed.set()
             raise MeasurementFailed("the relay has ended")
         return {"n": 0.0}
 
     with pytest.raises(MeasurementFailed, match="seen" if asked else "relay"), Sampler(read, period_s=0.01) as sampler:
         sampler.check()
+        was_fine.set()
         assert failed.wait(30)
         sampler._thread.join(10)
         if asked:
