@@ -105,7 +105,7 @@ _ALL = (
     Part(
         "mptcp_load",
         "mptcp-load-sdn",
-        "--full --loads 500,800 --repeat 2",
+        "--full --loads 500,800 --repeat 3",
         cell_s=95,
         full="--full --repeat 10",
         full_cell_s=95,
@@ -265,7 +265,7 @@ _ALL = (
     Part(
         "dtn_multihomed",
         "netpreflight",
-        f"--full {_only('size_mb', 100)} --repeat 6",
+        f"--full {_only('size_mb', 100)} --repeat 4",
         cell_s=8,
         full="--full --repeat 10",
         full_cell_s=30,

@@ -129,7 +129,8 @@ def in_turn(
                     if len(running) < at_once and not busy & set(pair):
                         waiting.remove(pair)
                         running[pool.submit(measure, pair)] = pair
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                ended = wait(running, return_when=FIRST_COMPLETED).done
+                for future in [each for each in running if each in ended]:  # a set: by addresses
                     yield running.pop(future), future.result()
         except BaseException:
             stop()

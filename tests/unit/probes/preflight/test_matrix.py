@@ -12,6 +12,7 @@ from probes.preflight.commands.matrix import _exit_code
 from probes.preflight.commands.matrix_output import Measured, draw, print_matrix, summary
 from probes.preflight.history.past import PastMeasurement, load
 from probes.preflight.history.regression_check import Judgement, Standing
+from probes.preflight.measure import matrix as matrix_module
 from probes.preflight.measure.matrix import Pair, in_turn
 from results.figures import style
 from results.figures.matrix import matrix
@@ -44,6 +45,13 @@ def test_no_two_measurements_share_an_end_and_others_run_at_the_same_time():
     assert most[0] == 2 and Pair("a", "user@b").name == "a/b"
     most[0] = 0
     assert len(dict(in_turn(MESH, measure, 1))) == 12 and most[0] == 1
+
+
+def test_measurements_that_end_together_come_in_the_order_of_their_pairs(monkeypatch):
+    wait = matrix_module.wait
+    monkeypatch.setattr(matrix_module, "wait", lambda running, return_when: wait(running))
+    pairs = [Pair(f"a{n}", f"b{n}") for n in range(20)]
+    assert [pair for pair, _ in in_turn(pairs, str, len(pairs))] == pairs
 
 
 def path(source: str, target: str, *, change: float | None = None, error: str = "") -> Measured:
