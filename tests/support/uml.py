@@ -3,14 +3,28 @@
 import contextlib
 import os
 import shutil
+import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from execution.uml import kernel
 from flightpath.errors import FlightpathError
+from flightpath.project import PROJECT
+from tests.support.finished import finished
 from tests.support.ordinary_user import UID
 from tests.support.process_list import mentioning
+
+VIRTUAL = [sys.executable, "-m", "execution.virtual"]
+"""The command `flightpath virtual`."""
+
+
+def run_virtual(
+    *words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT
+) -> CompletedProcess[str]:
+    """Runs a command in the virtual-time kernel."""
+    return finished([*VIRTUAL, *options, "--", *words], cwd=cwd, input=typed, errors="surrogateescape")
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
