@@ -126,7 +126,7 @@ def _explained(claim: JudgedClaim, paper: Paper) -> JudgedClaim:
 
 def measured_figures(papers: Sequence[Paper], evidence: Sequence[Evidence]) -> list[MeasuredFigure]:
     """Returns the values of all figures whose parts have cells."""
-    cells = {each.part.name: each.cells for each in evidence}
+    cells = {each.part.name: each.judged for each in evidence}
     return [
         MeasuredFigure(
             figure.part,
@@ -170,7 +170,7 @@ def draw(papers: Sequence[Paper], evidence: Sequence[Evidence], store: Store) ->
     for each in evidence:
         wanted = {name for paper in papers for f in paper.figures if f.part == each.part.name for name in f.ours}
         figures = {name: draw for name, draw in each.part.scenario.figures.items() if name in wanted}
-        for path in draw_figures(figures, each.cells, store.artifacts(each.run.run_id)):
+        for path in draw_figures(figures, each.judged, store.artifacts(each.run.run_id)):
             if path.suffix == ".svg":
                 files[each.part.name, path.stem] = path
     return files

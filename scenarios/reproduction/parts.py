@@ -33,6 +33,7 @@ class Part:
             scenario itself knows how long a cell takes.
         full, full_cell_s: both in the paper's own size; empty: there is none.
         is_ours: whether none of its claims is the paper's.
+        adds_to: name of the part with whose cells its own are judged: more repetitions of some, or further values.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Part:
     full: str = ""
     full_cell_s: float = 0.0
     is_ours: bool = False
+    adds_to: str = ""
 
     @property
     def scenario(self) -> Scenario:
@@ -83,6 +85,7 @@ _MPTCPS, _TUNNELS = "mptcp4,mptcp6", "tun4_path4,tun4_path6,tun6_path4,tun6_path
 _QUADPATH = "congestion-control-quadpath", "congestion_quadpath"
 _MODEL = f"--service-time {SERVICE_TIME_US:g}"
 _TEN_TIMES_SLOWER = f"--link 1Gbit,0ms,1000p --service-time {10 * SERVICE_TIME_US:g}"
+_STREAMS = f"--full {_only('traffic', 'cross')}"
 _MODELLED_10GBE = "--configurations baseline4,tun4_path6_plain,tun6_path6_plain,mptcp4"
 
 
@@ -94,7 +97,7 @@ def _quadpath(suffix: str, configurations: str, algorithms: str, options: str, *
         f"{scenario}{suffix}",
         paper,
         f"{chosen_cells} {options}",
-        full=f"--full {chosen_cells} {full}".strip(),
+        full=f"--full {chosen_cells} {full}".strip() if "adds_to" not in more else "",
         scenario_name=scenario,
         **more,
     )
@@ -138,6 +141,15 @@ _ALL = (
         cell_s=18,
         full="--udp 0 --repeat 10",
         full_cell_s=115,
+    ),
+    # The algorithm whose downloads over MPTCP differ most, as often as in the paper.
+    _quadpath(
+        "_more",
+        _MPTCPS,
+        "scalable",
+        "--seconds 2 --mptcp-size 400 --udp 0 --repeat 10",
+        cell_s=25,
+        adds_to="congestion_quadpath",
     ),
     _quadpath(
         "_udp",
@@ -257,10 +269,27 @@ _ALL = (
     Part(
         "dtn_streams",
         "netpreflight",
-        f"--full {_only('size_mb', 100)} {_only('traffic', 'cross')} --repeat 6",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} --repeat 6",
         cell_s=34,
         full="--full --repeat 30",
         full_cell_s=250,
+    ),
+    # With the larger buffer the same connections are as fast, repetition by repetition.
+    Part(
+        "dtn_streams_buffer",
+        "netpreflight",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 4096)} --repeat 3",
+        cell_s=34,
+        scenario_name="dtn_streams",
+        adds_to="dtn_streams",
+    ),
+    Part(
+        "dtn_streams_larger",
+        "netpreflight",
+        f"{_STREAMS} {_only('size_mb', 500)} {_only('buffer_kib', 2048)} {_only('streams', 4, 8)} --repeat 3",
+        cell_s=136,
+        scenario_name="dtn_streams",
+        adds_to="dtn_streams",
     ),
     Part(
         "dtn_multihomed",
@@ -305,9 +334,13 @@ def is_ours(name: str) -> bool:
 
 
 def chosen(names: Sequence[str], parts: Sequence[Part] = PARTS) -> list[Part]:
-    """Returns the parts with these names, in the order of the record; all parts if no name is given."""
-    known = [part.name for part in parts]
+    """Returns the parts with these names, in the order of the record; all parts if no name is given.
+
+    A part comes with those that are judged together with it.
+    """
+    judged_with = {part.name: part.adds_to or part.name for part in parts}
     for name in names:
-        if name not in known:
-            raise UsageError(f"there is no part {name!r}", did_you_mean(name, known))
-    return [part for part in parts if not names or part.name in names]
+        if name not in judged_with:
+            raise UsageError(f"there is no part {name!r}", did_you_mean(name, judged_with))
+    wanted = {judged_with[name] for name in names}
+    return [part for part in parts if not names or judged_with[part.name] in wanted]

@@ -1,7 +1,7 @@
 """The record of a reproduction: the verdict on each claim, its evidence, and where that was measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -107,31 +107,54 @@ class Record:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A part's newest run, with its cells."""
+    """A part's newest run, with its cells.
+
+    Attributes:
+        added: the cells of the parts that add to it, each that is not among its own.
+    """
 
     state: State
     run: RunRecord
     cells: Sequence[CellResult]
+    added: Sequence[CellResult] = ()
 
     @property
     def part(self) -> Part:
         """The part that was run."""
         return self.state.part
 
+    @property
+    def judged(self) -> Sequence[CellResult]:
+        """All cells that decide the part's claims."""
+        return [*self.cells, *self.added]
+
 
 def newest_evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
     """Returns the newest run of each part that has cells, whichever commit measured it."""
     states = [state_of(part, store, same_program=False) for part in parts]
-    return [
+    found = [
         Evidence(state, state.record, store.cells(state.record.run_id))
         for state in states
         if state.record is not None and state.cells
     ]
+    return [replace(each, added=_added_to(each, found)) for each in found]
+
+
+def _added_to(evidence: Evidence, others: Iterable[Evidence]) -> list[CellResult]:
+    """Returns the cells that others add to a part's; in virtual time a cell that both have is the same."""
+    cells = {_key(cell): cell for each in others if each.part.adds_to == evidence.part.name for cell in each.cells}
+    for cell in evidence.cells:
+        cells.pop(_key(cell), None)
+    return list(cells.values())
+
+
+def _key(result: CellResult) -> tuple[frozenset[tuple[str, object]], int]:
+    return frozenset(result.cell.parameters.items()), result.cell.repetition
 
 
 def record_of(evidence: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
     """Makes the record of some runs; all claims are judged anew, from their cells."""
-    claims = _each_once(claim for each in evidence for claim in _judged(each))
+    claims = _each_once(claim for each in evidence if not each.part.adds_to for claim in _judged(each))
     return Record(FORMAT, tuple(map(_measured, evidence)), claims, tuple(figures))
 
 
@@ -171,7 +194,7 @@ def read(file: Path) -> Record:
 
 
 def _judged(evidence: Evidence) -> Iterable[JudgedClaim]:
-    part, cells = evidence.part, evidence.cells
+    part, cells = evidence.part, evidence.judged
     form = Plan.from_json(evidence.run.plan).form
     for claim in check_claims(part.scenario.claims, cells, form):
         yield JudgedClaim(

@@ -75,6 +75,23 @@ def test_a_claim_is_judged_by_the_first_part_that_tests_it(store):
     assert by[MATTERS] == by[ALONE] == ("dtn_mss", ClaimVerdict.REPRODUCED)
 
 
+def test_further_repetitions_of_some_cells_are_judged_with_the_others(store):
+    def goodput(parameters):
+        return 4e8 if parameters["streams"] == 1 else 5e8
+
+    options = "--repeat 5 --only loss=0 --only streams=1"
+    more = replace(SMALL, name="more", options=options, scenario_name=SMALL.name, adds_to=SMALL.name)
+    stored_run(store, SMALL, goodput=goodput)
+    stored_run(store, more)
+    evidence = newest_evidence([SMALL, more], store)
+    main, added = evidence
+    assert (len(main.cells), len(added.cells), len(main.judged)) == (12, 10, 16), "three of five were there already"
+    assert {cell.cell.repetition for cell in main.added} == {4, 5}
+    record = record_of(evidence)
+    assert {claim.part for claim in record.claims} == {SMALL.name} and len(record.claims) == 3
+    assert [(part.name, part.cells) for part in record.parts] == [(SMALL.name, 12), ("more", 10)]
+
+
 def test_what_needs_processors_is_not_tested_by_the_virtual_clock(store):
     part = Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 3", cell_s=1)
     stored_run(store, part)

@@ -246,7 +246,8 @@ def test_a_part_can_be_typed_as_it_is_shown(part):
 
 
 def test_the_full_size_is_that_of_the_papers():
-    assert set(BY_NAME) - set(OF_FULL_SIZE) == {"vegas_thresholds_slow"}, "its cells are in the other part"
+    in_others = {"vegas_thresholds_slow", *(part.name for part in PARTS if part.adds_to)}
+    assert set(BY_NAME) - set(OF_FULL_SIZE) == in_others, "their cells are in other parts"
     plans = {name: part.plan() for name, part in OF_FULL_SIZE.items()}
     assert plans["congestion_quadpath"].settings["size_mb"] == 1000
     assert plans["multipath_10gbe"].settings["size_mb"] == 10_000
@@ -256,6 +257,13 @@ def test_the_full_size_is_that_of_the_papers():
     others = set(plans) - {"dtn_streams"}
     assert {plans[name].repeat for name in others} == {10}
     assert sum(part.estimate_s(jobs=2) for part in FULL_SIZE) > 24 * 3600
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part.adds_to], ids=lambda part: part.name)
+def test_what_adds_to_a_part_is_the_same_experiment(part):
+    main = BY_NAME[part.adds_to]
+    assert part.scenario.name == main.scenario.name and part.plan().settings == main.plan().settings
+    assert part.clock is main.clock is Clock.VIRTUAL, "elsewhere repetitions of two runs are not the same"
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
@@ -291,6 +299,9 @@ def test_each_claim_is_about_a_clock_that_a_part_has(scenario):
 def test_parts_are_chosen_by_name_in_their_own_order():
     assert chosen(()) == list(PARTS)
     assert [part.name for part in chosen(["dtn_window", "dtn_buffers"])] == ["dtn_buffers", "dtn_window"]
+    together = ["congestion_quadpath", "congestion_quadpath_more"]
+    for name in together:
+        assert [part.name for part in chosen([name])] == together, "they are judged together"
     with pytest.raises(UsageError, match="'dtn_windows'") as refused:
         chosen(["dtn_windows"])
     assert "dtn_window" in refused.value.hint
