@@ -84,9 +84,7 @@ def _run(options: argparse.Namespace) -> int:
     wanted = parts.chosen(options.parts, known)
     folder = (options.results or (FULL_FOLDER if options.full else FOLDER)).absolute()
     if options.full and (options.record or options.check is not None):
-        raise UsageError(
-            "--full: the record in docs/ has the parts of two hours", "the full size has its own page: --page"
-        )
+        raise UsageError("--full: the record in docs/ has smaller sizes", "the full size has its own page: --page")
     if options.check is not None:
         later = _record(folder, wanted) if options.check is True else read(Path(options.check))
         return _check(later, wanted)

@@ -109,17 +109,17 @@ _ALL = (
         "mptcp_load",
         "mptcp-load-sdn",
         "--full --loads 500,800 --repeat 3",
-        cell_s=95,
+        cell_s=150,
         full="--full --repeat 10",
-        full_cell_s=95,
+        full_cell_s=150,
     ),
     Part(
         "mptcp_load_parameters",
         "mptcp-load-sdn",
         f"--full --loads 800 --threads 1000 --only protocol=mptcp {_ADJUSTED} --repeat 2",
-        cell_s=30,
+        cell_s=43,
         full=f"--full --loads 800 --only protocol=mptcp {_ADJUSTED} --buffering off,on --repeat 10",
-        full_cell_s=95,
+        full_cell_s=150,
         scenario_name="mptcp_load",
     ),
     Part("multipath_10gbe", "mptgre-vs-mptcp-10gbe", "--repeat 4", clock=Clock.REAL, full="--full"),
@@ -128,7 +128,7 @@ _ALL = (
         "multipath_10gbe_model",
         "mptgre-vs-mptcp-10gbe",
         f"{_TEN_TIMES_SLOWER} {_MODELLED_10GBE} --seconds 1 --size 10 --repeat 2",
-        cell_s=7,
+        cell_s=9,
         full=f"--full {_MODEL} {_MODELLED_10GBE} --size 1000 --repeat 10",
         full_cell_s=1000,
         scenario_name="multipath_10gbe",
@@ -156,7 +156,7 @@ _ALL = (
         _TUNNELS,
         "cubic",
         "--seconds 1 --size 0 --repeat 3",
-        cell_s=12,
+        cell_s=18,
         full="--seconds 1 --size 0 --repeat 10",
         full_cell_s=60,
     ),
@@ -199,7 +199,7 @@ _ALL = (
         "baseline4,tun4_path4_plain",
         "cubic,vegas",
         f"{_MODEL} --seconds 3 --udp 0 --repeat 3",
-        cell_s=18,
+        cell_s=28,
         full=f"{_MODEL} --udp 0 --repeat 10",
         full_cell_s=115,
     ),
@@ -231,7 +231,7 @@ _ALL = (
         "dtn_congestion",
         "netpreflight",
         f"--full {_only('size_mb', 20, 100)} --repeat 2",
-        cell_s=4,
+        cell_s=5,
         full="--full --repeat 10",
         full_cell_s=6,
     ),
@@ -262,7 +262,7 @@ _ALL = (
         "dtn_window",
         "netpreflight",
         "--full --repeat 3",
-        cell_s=15,
+        cell_s=19,
         full="--full --link 10Gbit,15ms,1bdp --repeat 10",
         full_cell_s=60,
     ),
@@ -273,6 +273,14 @@ _ALL = (
         cell_s=34,
         full="--full --repeat 30",
         full_cell_s=250,
+    ),
+    Part(
+        "dtn_streams_more",
+        "netpreflight",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 1, 2)} --repeat 12",
+        cell_s=34,
+        scenario_name="dtn_streams",
+        adds_to="dtn_streams",
     ),
     # With the larger buffer the same connections are as fast, repetition by repetition.
     Part(
@@ -286,8 +294,8 @@ _ALL = (
     Part(
         "dtn_streams_larger",
         "netpreflight",
-        f"{_STREAMS} {_only('size_mb', 500)} {_only('buffer_kib', 2048)} {_only('streams', 4, 8)} --repeat 3",
-        cell_s=136,
+        f"{_STREAMS} {_only('size_mb', 1000)} {_only('buffer_kib', 2048)} --repeat 3",
+        cell_s=65,
         scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
@@ -323,7 +331,7 @@ _ALL = (
 FULL_SIZE = tuple(replace(part, options=part.full, cell_s=part.full_cell_s) for part in _ALL if part.full)
 """The parts in the papers' own sizes, which take days on two cores."""
 PARTS = tuple(part for part in _ALL if part.options)
-"""The parts that together take two hours."""
+"""The parts that together take two and a half hours."""
 
 _OURS = {part.name for part in (*PARTS, *FULL_SIZE) if part.is_ours}
 

@@ -141,7 +141,7 @@ def newest_evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
 
 
 def _added_to(evidence: Evidence, others: Iterable[Evidence]) -> list[CellResult]:
-    """Returns the cells that others add to a part's; in virtual time a cell that both have is the same."""
+    """Returns the cells that others add to a part's: of parameters and repetition that it has not itself."""
     cells = {_key(cell): cell for each in others if each.part.adds_to == evidence.part.name for cell in each.cells}
     for cell in evidence.cells:
         cells.pop(_key(cell), None)

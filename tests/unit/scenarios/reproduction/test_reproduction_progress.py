@@ -200,7 +200,7 @@ def test_the_papers_own_sizes_are_a_run_of_their_own(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "scenarios.dtn_mss --full --seconds 20" in printed and printed.count("--cluster tcp://there:1") == 1
     assert main(["--full", "--record", "--results", str(tmp_path)]) == 2
-    assert "the record in docs/ has the parts of two hours" in capsys.readouterr().err
+    assert "the record in docs/ has smaller sizes" in capsys.readouterr().err
 
 
 def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
@@ -227,12 +227,12 @@ def test_a_wrong_command_line_is_an_error_in_one_line(words, message, tmp_path, 
     assert message in capsys.readouterr().err
 
 
-BUDGET_S = 7200.0
+BUDGET_S = 9000.0
 BY_NAME = {part.name: part for part in PARTS}
 OF_FULL_SIZE = {part.name: part for part in FULL_SIZE}
 
 
-def test_all_parts_take_two_hours_at_most():
+def test_all_parts_take_two_and_a_half_hours_at_most():
     assert sum(part.estimate_s(jobs=2) for part in PARTS) <= BUDGET_S
 
 
@@ -263,7 +263,7 @@ def test_the_full_size_is_that_of_the_papers():
 def test_what_adds_to_a_part_is_the_same_experiment(part):
     main = BY_NAME[part.adds_to]
     assert part.scenario.name == main.scenario.name and part.plan().settings == main.plan().settings
-    assert part.clock is main.clock is Clock.VIRTUAL, "elsewhere repetitions of two runs are not the same"
+    assert part.clock is main.clock
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
@@ -320,6 +320,7 @@ def test_a_paper_names_figures_metrics_and_points_that_its_parts_measure(paper):
         assert set(figure.ours) <= set(part.scenario.figures)
         assert all(metric_kind(value.metric or figure.metric) for value in figure.values)
         assert part.paper == paper.name
-        measured = [cell.parameters.items() for cell in part.plan().cells()]
+        judged = [part, *(other for other in PARTS if other.adds_to == part.name)]
+        measured = [cell.parameters.items() for each in judged for cell in each.plan().cells()]
         for point in (point for value in figure.values for point in (value.where, value.against) if point is not None):
             assert any(point.items() <= parameters for parameters in measured), (figure, point)
