@@ -127,7 +127,7 @@ _ALL = (
     Part(
         "multipath_10gbe_model",
         "mptgre-vs-mptcp-10gbe",
-        f"{_TEN_TIMES_SLOWER} {_MODELLED_10GBE} --seconds 1 --size 10 --repeat 2",
+        f"{_TEN_TIMES_SLOWER} {_MODELLED_10GBE} --seconds 1 --size 10 --repeat 3",
         cell_s=9,
         full=f"--full {_MODEL} {_MODELLED_10GBE} --size 1000 --repeat 10",
         full_cell_s=1000,
