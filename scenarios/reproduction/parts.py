@@ -274,6 +274,14 @@ _ALL = (
         full="--full --repeat 30",
         full_cell_s=250,
     ),
+    Part(
+        "dtn_streams_more",
+        "netpreflight",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 1, 2)} --repeat 10",
+        cell_s=34,
+        scenario_name="dtn_streams",
+        adds_to="dtn_streams",
+    ),
     # With the larger buffer the same connections are as fast, repetition by repetition.
     Part(
         "dtn_streams_buffer",
