@@ -97,7 +97,7 @@ def _quadpath(suffix: str, configurations: str, algorithms: str, options: str, *
         f"{scenario}{suffix}",
         paper,
         f"{chosen_cells} {options}",
-        full=f"--full {chosen_cells} {full}".strip() if "adds_to" not in more else "",
+        full=f"--full {chosen_cells} {full}".strip(),
         scenario_name=scenario,
         **more,
     )
@@ -143,12 +143,12 @@ _ALL = (
         full_cell_s=115,
     ),
     # The algorithm whose downloads over MPTCP differ most, as often as in the paper.
-    _quadpath(
-        "_more",
-        _MPTCPS,
-        "scalable",
-        "--seconds 2 --mptcp-size 400 --udp 0 --repeat 10",
+    Part(
+        "congestion_quadpath_more",
+        "congestion-control-quadpath",
+        f"--configurations {_MPTCPS} --algorithms scalable --seconds 2 --mptcp-size 400 --udp 0 --repeat 10",
         cell_s=25,
+        scenario_name="congestion_quadpath",
         adds_to="congestion_quadpath",
     ),
     _quadpath(

@@ -142,14 +142,9 @@ def newest_evidence(parts: Iterable[Part], store: Store) -> list[Evidence]:
 
 def _added_to(evidence: Evidence, others: Iterable[Evidence]) -> list[CellResult]:
     """Returns the cells that others add to a part's: of parameters and repetition that it has not itself."""
-    cells = {_key(cell): cell for each in others if each.part.adds_to == evidence.part.name for cell in each.cells}
-    for cell in evidence.cells:
-        cells.pop(_key(cell), None)
-    return list(cells.values())
-
-
-def _key(result: CellResult) -> tuple[frozenset[tuple[str, object]], int]:
-    return frozenset(result.cell.parameters.items()), result.cell.repetition
+    added = {cell.cell.label: cell for each in others if each.part.adds_to == evidence.part.name for cell in each.cells}
+    own = {cell.cell.label for cell in evidence.cells}
+    return [cell for label, cell in added.items() if label not in own]
 
 
 def record_of(evidence: Sequence[Evidence], figures: Iterable[MeasuredFigure] = ()) -> Record:
