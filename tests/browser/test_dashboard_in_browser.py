@@ -11,7 +11,7 @@ import pytest
 from results.exchange.progress import CellProgress, report_progress
 from results.records import Claim, ClaimVerdict, Series
 from results.store.store import Store
-from tests.bench.results import dashboard
+from tests.support.dashboard import dashboard
 from tests.support.made_up_runs import cell, changed, like_the_paper
 from tests.support.reading_pages import WIDTHS, column, too_wide
 from tests.support.stored_runs import HOSTILE, everything, hostile_run

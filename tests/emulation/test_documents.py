@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -28,10 +27,12 @@ def commands_in(document: Path) -> list[str]:
 MARKED = sorted(file for file in [*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md")] if commands_in(file))
 
 
-def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def printed(code: str, folder: Path) -> str:
     file = folder / "measure.py"
     file.write_text(code)
-    return finished([sys.executable, str(file)], cwd=folder, env={**os.environ, "PYTHONPATH": str(PROJECT)})
+    done = finished([sys.executable, str(file)], cwd=folder, env={**os.environ, "PYTHONPATH": str(PROJECT)})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.nightly
@@ -59,12 +60,6 @@ def test_the_scripts_of_the_document_on_python_run(tmp_path):
         assert "multipath_unequal" in (text := printed(loaded, tmp_path)) and "share_of_sum.png" in text
     assert "3 received" in (text := printed(network, tmp_path)) and "<!DOCTYPE HTML>" in text
     assert "3 received" in (text := printed(inner_parts, tmp_path)) and "'rate_bps': 10000000" in text
-
-
-def printed(code: str, folder: Path) -> str:
-    done = run(code, folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_example_in_the_readme_is_one_of_the_examples():

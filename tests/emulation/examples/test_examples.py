@@ -12,34 +12,27 @@ from tests.support.finished import finished
 from tests.support.rings import nightly
 
 EXAMPLES = PROJECT / "examples"
-PRINTED = {
-    "measure_a_network.py": ("round trip", "Mbit/s", "the testbed"),
-    "compare_tcp_and_mptcp.py": ("goodput in bit/s", "MPTCP is 1.9"),
-    "your_own_topology.py": ("Mbit/s alone", "10Mbit, 10ms, queue 100p"),
-}
+IN_VIRTUAL_TIME = [pytest.mark.nightly, pytest.mark.starts_kernels]
+SCRIPTS = [
+    pytest.param("measure_a_network.py", ("round trip", "Mbit/s", "the testbed")),
+    pytest.param("compare_tcp_and_mptcp.py", ("goodput in bit/s", "MPTCP is 1.9"), marks=IN_VIRTUAL_TIME),
+    nightly("your_own_topology.py", ("Mbit/s alone", "10Mbit, 10ms, queue 100p")),
+]
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "measure_a_network.py",
-        pytest.param("compare_tcp_and_mptcp.py", marks=[pytest.mark.nightly, pytest.mark.starts_kernels]),
-        nightly("your_own_topology.py"),
-    ],
-)
-def test_a_script_runs_and_prints_what_it_found(name, tmp_path):
+@pytest.mark.parametrize(("name", "printed"), SCRIPTS)
+def test_a_script_runs_and_prints_what_it_found(name, printed, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    command = [sys.executable, str(EXAMPLES / name)]
-    done = finished(command, cwd=tmp_path, env=environment)
+    done = finished([sys.executable, str(EXAMPLES / name)], cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
-    assert all(words in done.stdout for words in PRINTED[name]), done.stdout
+    assert all(words in done.stdout for words in printed), done.stdout
 
 
 def test_each_example_is_tested():
     """The file of containerlab is one of unit/scenarios/test_importing.py, the networks those of test_networks.py."""
-    others = {"first_steps.ipynb", "routers.clab.yml", "networks"}
-    assert {file.name for file in EXAMPLES.iterdir()} - {"__pycache__"} == {*PRINTED, *others}
+    others = ("first_steps.ipynb", "routers.clab.yml", "networks", "__pycache__")
+    assert {file.name for file in EXAMPLES.iterdir()} <= {*others, *(script.values[0] for script in SCRIPTS)}
 
 
 @pytest.mark.nightly

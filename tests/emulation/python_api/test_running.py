@@ -87,9 +87,8 @@ def test_what_the_command_says_is_the_error(tmp_path):
         flightpath.run("multipath_unequal", resume="yesterday", results=tmp_path / "none")
     assert "error:" not in str(error.value)
     with pytest.raises(MissingCapability) as missing:
-        flightpath.run(
-            "multipath_unequal", store="postgresql://nobody@127.0.0.1:1/none", results=tmp_path, clock="real"
-        )
+        nowhere = "postgresql://nobody@127.0.0.1:1/none"
+        flightpath.run("multipath_unequal", store=nowhere, results=tmp_path, clock="real")
     assert missing.value.args[0] and "Traceback" not in str(missing.value)
 
 
@@ -102,28 +101,16 @@ USER = """
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "printed", "status"),
-    [
-        (signal.SIGINT, "interrupted\n", RunStatus.INTERRUPTED),
-        (signal.SIGKILL, "", RunStatus.INTERRUPTED),
-    ],
-)
-def test_ctrl_c_and_the_end_of_the_users_process_end_the_scenario(tmp_path, number, printed, status):
+@pytest.mark.parametrize(("number", "printed"), [(signal.SIGINT, "interrupted\n"), (signal.SIGKILL, "")])
+def test_ctrl_c_and_the_end_of_the_users_process_end_the_scenario(tmp_path, number, printed):
     script = tmp_path / "user.py"
     script.write_text(textwrap.dedent(USER))
-    user = subprocess.Popen(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        start_new_session=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True, "start_new_session": True}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    user = subprocess.Popen([sys.executable, str(script)], cwd=tmp_path, env=environment, **pipes)
     wait_until(lambda: any("relay" in it.command_line for it in descendants(user.pid)), "the first cell", 60)
     processes = descendants(user.pid)
     user.send_signal(number)
     assert user.communicate(timeout=40)[0] == printed
     wait_until(lambda: not any(it.is_alive() for it in processes), "the end of all processes", 40)
-    assert flightpath.load(results=tmp_path / "runs").status is status
+    assert flightpath.load(results=tmp_path / "runs").status is RunStatus.INTERRUPTED

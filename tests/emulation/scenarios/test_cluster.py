@@ -132,8 +132,6 @@ def test_what_has_no_key_or_another_one_gets_no_connection(tmp_path):
         assert code == 3 and "no scheduler answers" in output, output
         code, output = ended(started(tmp_path / "runs", *parts.options()))
         assert code == 3 and "has no worker" in output and "flightpath worker" in output, output
-        code, output = ended(started(tmp_path / "runs", "--cluster", parts.address.replace("tls", "tcp")))
-        assert code == 2 and "tls://HOST:PORT" in output, output
         parts.key.chmod(0o644)
         code, output = ended(started(tmp_path / "runs", *parts.options()))
         assert code == 2 and "chmod 600" in output, output

@@ -5,17 +5,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flightpath.processes import Process, descendants
+from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
 from tests.support.finished import finished
+from tests.support.killed import killed_at_end
 from tests.support.machine_state import interfaces
 from tests.support.rings import nightly
 from tests.support.vocabulary import unknown_metrics
@@ -24,51 +24,11 @@ from tests.support.vocabulary import unknown_metrics
 pytestmark = pytest.mark.timeout(450)
 
 SMALL = ("--threads", "40", "--loads", "400", "--repeat", "1")
-MODULE = "scenarios.mptcp_load"
 
 
 def command(*arguments: str, results: Path) -> list[str]:
     own = ("--clock", "real", "--scale", "1", "--results", str(results))
-    return [sys.executable, "-m", MODULE, *own, *arguments]
-
-
-def run(*arguments: str, results: Path, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
-    argv = command(*arguments, results=results)
-    return finished(argv, timeout=timeout_s)
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts runs that are ended with the test, however that ends."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start_run(*arguments: str, results: Path) -> subprocess.Popen[str]:
-        argv = command(*arguments, results=results)
-        process = subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        started.append(process)
-        return process
-
-    yield start_run
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def wait_for_process(run_process: subprocess.Popen[str], words: str) -> tuple[Process, list[Process]]:
-    """Waits for a process of the run whose command line has these words; returns it and the run's descendants."""
-    matching: list[Process] = []
-
-    def there() -> bool:
-        matching[:] = [each for each in descendants(run_process.pid) if words in each.command_line]
-        return bool(matching)
-
-    wait_until(there, f"a process with {words!r}", 300, poll_s=0.05)
-    return matching[0], [each for each in descendants(run_process.pid) if each.pid != run_process.pid]
-
-
-def require_nothing_left(processes: list[Process], before: set[str]) -> None:
-    wait_until(lambda: not any(each.is_alive() for each in processes), f"the end of {processes}", 30)
-    assert interfaces() == before
+    return [sys.executable, "-m", "scenarios.mptcp_load", *own, *arguments]
 
 
 def require_both_protocols(folder: Path, report: dict[str, Any]) -> None:
@@ -94,37 +54,36 @@ def require_both_protocols(folder: Path, report: dict[str, Any]) -> None:
             assert (folder / report["run"] / f"{name}.{kind}").stat().st_size > 1000
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), nightly(signal.SIGTERM, 130), nightly(signal.SIGKILL, -9)]
-)
-def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_path, start, number, code):
-    before = interfaces()
-    process = start(*SMALL, results=tmp_path)
-    store_ready = tmp_path / "flightpath.sqlite"
-    wait_until(store_ready.exists, "the store", 30)
-    store = Store.open(tmp_path)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), nightly(signal.SIGKILL, -9)])
+def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_path, number, code):
+    before, pipes = interfaces(), {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
     def is_first_kept() -> bool:
         assert process.poll() is None, process.communicate()[1]
         return bool(store.runs()) and len(store.cells("latest")) == 1
 
-    wait_until(is_first_kept, "the first cell", 300, poll_s=0.1)
-    _, processes = wait_for_process(process, "ApacheJMeter.jar")
-    first = store.cells("latest")
+    def is_second_under_load() -> bool:
+        return any("ApacheJMeter.jar" in each.command_line for each in descendants(process.pid))
 
-    process.send_signal(number)
-
-    _, output = process.communicate(timeout=30)
+    with killed_at_end(subprocess.Popen(command(*SMALL, results=tmp_path), cwd=PROJECT, **pipes)) as process:
+        wait_until((tmp_path / "flightpath.sqlite").exists, "the store", 30)
+        store = Store.open(tmp_path)
+        wait_until(is_first_kept, "the first cell", 300, poll_s=0.1)
+        wait_until(is_second_under_load, "JMeter", 300, poll_s=0.05)
+        first, processes = store.cells("latest"), descendants(process.pid)
+        process.send_signal(number)
+        _, output = process.communicate(timeout=30)
     assert process.returncode == code
     assert ("continue with --resume" in output) == (code == 130), output
-    require_nothing_left(processes, before)
+    wait_until(lambda: not any(each.is_alive() for each in processes), f"the end of {processes}", 30)
+    assert interfaces() == before
     assert store.cells("latest") == first
-    if number is not signal.SIGTERM:
-        resumed = run("--resume", "latest", "--json", results=tmp_path)
-        assert resumed.returncode in (0, 4), resumed.stderr  # 4: a busy machine, honestly reported
-        require_both_protocols(tmp_path, json.loads(resumed.stdout))
-        assert store.cells("latest")[0] == first[0]
-        assert interfaces() == before
+
+    resumed = finished(command("--resume", "latest", "--json", results=tmp_path), timeout=400)
+    assert resumed.returncode in (0, 4), resumed.stderr  # 4: a busy machine, honestly reported
+    require_both_protocols(tmp_path, json.loads(resumed.stdout))
+    assert store.cells("latest")[0] == first[0]
+    assert interfaces() == before
 
 
 def hidden(path: Path, argv: list[str]) -> list[str]:

@@ -19,13 +19,9 @@ from tests.support.watched_pages import captured_bytes, shown
 pytestmark = pytest.mark.starts_kernels
 
 
-def command(scenario: str, results: Path, *words: str) -> list[str]:
-    own = ("--clock", "virtual", "--repeat", "1", "--results", str(results))
-    return [sys.executable, "-m", f"scenarios.{scenario}", *own, *words]
-
-
 def measured(scenario: str, results: Path, *words: str) -> list[CellResult]:
-    done = finished(command(scenario, results, *words))
+    own = ("--clock", "virtual", "--repeat", "1", "--results", str(results))
+    done = finished([sys.executable, "-m", f"scenarios.{scenario}", *own, *words])
     assert done.returncode == 0, done.stderr
     return Store.open(results).cells("latest")
 
@@ -91,8 +87,7 @@ def test_an_error_in_a_scenario_of_one_s_own_is_shown_once_with_the_line_where_i
         "    runner.main(Broken())\n"
     )
     words = ["--clock", "virtual", "--repeat", "1", "--algorithm", "reno", "--only", "against=nobody"]
-    own = [sys.executable, str(file), *words, "--results", str(tmp_path / "runs")]
-    done = finished(own)
+    done = finished([sys.executable, str(file), *words, "--results", str(tmp_path / "runs")])
     assert done.returncode == 1
     assert done.stderr.count(f'File "{file}", line 6, in load') == 1, done.stderr
     assert "  KeyError: 'no such metric'\n" in done.stderr

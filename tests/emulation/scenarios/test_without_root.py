@@ -4,10 +4,8 @@ import json
 import os
 import pkgutil
 import shlex
-import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -29,13 +27,6 @@ FIRST_RING = "multipath_10gbe"
 SMALL = {**ONE_CELL, "mptcp_load": "--threads 40 --loads 400 --only protocol=mptcp --scale 1"}
 
 
-def run(scenario: str, *options: str, results: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", f"scenarios.{scenario}", *options, "--repeat", "1", "--clock", "real", "--json"]
-    return finished(
-        as_ordinary_user([*argv, "--results", str(results)]), timeout=400, env={**os.environ, "HOME": str(results)}
-    )
-
-
 def test_no_experiment_is_forgotten():
     modules = [import_module(f"scenarios.{found.name}") for found in pkgutil.iter_modules(scenarios.__path__)]
     kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
@@ -46,7 +37,9 @@ def test_no_experiment_is_forgotten():
 @pytest.mark.parametrize("scenario", [FIRST_RING, *(nightly(name) for name in SMALL if name != FIRST_RING)])
 def test_it_runs_without_root(scenario: str):
     with results_of_ordinary_user() as results:
-        done = run(scenario, *shlex.split(SMALL[scenario]), results=results)
+        words = ["--repeat", "1", "--clock", "real", "--json", "--results", str(results)]
+        argv = [sys.executable, "-m", f"scenarios.{scenario}", *shlex.split(SMALL[scenario]), *words]
+        done = finished(as_ordinary_user(argv), timeout=400, env={**os.environ, "HOME": str(results)})
 
         assert done.returncode in (0, 4), done.stderr  # 4: a busy machine, honestly reported
         (cell,) = json.loads(done.stdout)["cells"]

@@ -16,7 +16,6 @@ from flightpath.processes import family
 from flightpath.waiting import wait_until
 from probes.preflight.ssh.remote_folder import PREFIX
 from tests.support import ssh_far_end
-from tests.support.rings import nightly
 from tests.support.ssh_far_end import connections, far_end, finish, stopped, wait_for_transfer
 from topologies.sandbox import sandbox
 
@@ -215,9 +214,7 @@ def test_stream_process_that_is_killed(unchanged_end):
     assert "SIGKILL" in finish(process).error()
 
 
-@pytest.mark.parametrize(
-    ("number", "direction"), [(signal.SIGINT, []), nightly(signal.SIGTERM, []), (signal.SIGHUP, ["--upload"])]
-)
+@pytest.mark.parametrize(("number", "direction"), [(signal.SIGINT, []), (signal.SIGHUP, ["--upload"])])
 def test_interruption_leaves_nothing(unchanged_end, number, direction):
     process = _transferring(unchanged_end, *direction, streams=3)
     if direction:

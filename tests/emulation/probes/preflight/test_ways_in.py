@@ -20,43 +20,30 @@ from flightpath.commands import run
 from flightpath.processes import family
 from flightpath.waiting import wait_until
 from services.sshd import Sshd
-from tests.support.ssh_far_end import ADDRESS, PROJECT, Done, far_end
+from tests.support.namespace_host import NamespaceHost
+from tests.support.ssh_far_end import ADDRESS, PROJECT, far_end, finish, in_this_process
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make network namespaces")
 
 FOLDER = Path("/run/ways")
+MEMORY = FOLDER / "memory"
 JUMP, INNER, FAR = "10.1.0.2", "10.2.0.1", "10.2.0.2"
 """Addresses; the inner one is the jump host's too, and only it has a route there."""
 
 
-class Namespace:
-    """A network namespace of the sandbox as a host of services."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def popen(self, argv, **options):
-        entry = ["nsenter", f"--net=/run/netns/{self.name}", "--"]
-        return subprocess.Popen([*entry, *argv], **{"start_new_session": True, **options})
-
-
-def _chain() -> None:
-    Path("/run/netns").mkdir(exist_ok=True)
-    for name in ("near", "jump", "far"):
-        run(["ip", "netns", "add", name])
-        run(["ip", "-n", name, "link", "set", "lo", "up"])
-    for number, (left, right) in enumerate((("near", "jump"), ("jump", "far")), start=1):
-        run(["ip", "link", "add", f"e{number}", "netns", left, "type", "veth", "peer", f"e{number}", "netns", right])
-        for name, end in ((left, 1), (right, 2)):
-            run(["ip", "-n", name, "address", "add", f"10.{number}.0.{end}/24", "dev", f"e{number}"])
-            run(["ip", "-n", name, "link", "set", f"e{number}", "up"])
+def _linked(number: int, left: NamespaceHost, right: NamespaceHost) -> None:
+    cable = f"ip link add e{number} netns {left.pid} type veth peer e{number} netns {right.pid}"
+    run(cable.split())
+    for host, end in ((left, 1), (right, 2)):
+        host.run("ip", "address", "add", f"10.{number}.0.{end}/24", "dev", f"e{number}")
+        host.run("ip", "link", "set", f"e{number}", "up")
 
 
 class Ways:
     """The client's configuration, and the command in the near namespace."""
 
-    def __init__(self, jump, far):
-        self.jump, self.far = jump, far
+    def __init__(self, near, jump, far):
+        self.near, self.jump, self.far = near, jump, far
         self.second, self.configuration = FOLDER / "second", FOLDER / "config"
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.second)])
         keys = far.folder / "server" / "authorized_keys"
@@ -78,13 +65,15 @@ class Ways:
         inner = block("inner", self.jump, f"    HostName {INNER}", key)
         self.configuration.write_text(block("jump", self.jump, jump) + inner + block("dtn", self.far, far, way, second))
 
-    def run(self, *words, target=("dtn",), environment=None):
-        where = [*words, "-F", str(self.configuration), "--results", str(FOLDER / "memory")] if target else words
-        argv = [sys.executable, "-m", "probes.preflight", *where, *target]
+    def start(self, *words, at=None):
+        """Starts a measurement of the far end, from this end by default."""
+        kept = [] if "--forget" in words else ["--results", str(MEMORY)]
+        argv = [sys.executable, "-m", "probes.preflight", *words, *kept, "-F", str(self.configuration), "dtn"]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        process = Namespace("near").popen(argv, **pipes, cwd=PROJECT, env={**os.environ, **(environment or {})})
-        printed, said = process.communicate(timeout=120)
-        return Done(process.returncode, printed, said)
+        return (at or self.near).popen(argv, **pipes, cwd=PROJECT)
+
+    def run(self, *words, at=None):
+        return finish(self.start(*words, at=at), 120)
 
     def left(self):
         return [path.name for path in self.far.files.iterdir()]
@@ -93,13 +82,15 @@ class Ways:
 @contextmanager
 def ways_in() -> Iterator[Ways]:
     FOLDER.mkdir(mode=0o711)
-    _chain()
     factors = {"AuthenticationMethods": "publickey,publickey"}
-    with (
-        Sshd(Namespace("jump"), "0.0.0.0", FOLDER / "jump", reach=JUMP) as jump,
-        Sshd(Namespace("far"), "0.0.0.0", FOLDER / "far", reach=FAR, settings=factors) as far,
-    ):
-        yield Ways(jump, far)
+    with NamespaceHost("near") as near, NamespaceHost("jump") as between, NamespaceHost("far") as behind:
+        _linked(1, near, between)
+        _linked(2, between, behind)
+        with (
+            Sshd(between, "0.0.0.0", FOLDER / "jump", reach=JUMP) as jump,
+            Sshd(behind, "0.0.0.0", FOLDER / "far", reach=FAR, settings=factors) as far,
+        ):
+            yield Ways(near, jump, far)
 
 
 def _is_measured_remembered_and_checked(ways: Ways) -> None:
@@ -117,7 +108,7 @@ def _is_measured_remembered_and_checked(ways: Ways) -> None:
             assert way.partition(" ssh")[0] in by and "2 MiB per round trip" in by
             assert done.found["spec"]["client"] == "openssh"
     assert "ssh(1) has it" in ways.run("--size", "1MB", "--batch").printed
-    done = ways.run("history", "dtn", "--json", "--results", str(FOLDER / "memory"), target=())
+    done = in_this_process(["history", "dtn", "--json", "--results", str(MEMORY)])
     assert len(json.loads(done.printed)["measurements"]) == 5
     assert ways.left() == []
 
@@ -169,34 +160,28 @@ def _what_is_wrong_is_said(ways: Ways) -> None:
     assert "Connection refused" in refused("--port", "9")
     assert "is not reached by its ProxyCommand" in refused(way="ProxyCommand false")
     for words in (["--mss", "1000"], ["--mptcp"], ["--ssh-window", "1MB"]):
-        assert f"{words[0]}: this host is reached by OpenSSH's client only (ProxyJump jump)" in ways.run(
-            "--size", "1MB", *words
-        ).error(2)
+        said = ways.run("--size", "1MB", *words).error(2)
+        assert f"{words[0]}: this host is reached by OpenSSH's client only (ProxyJump jump)" in said
     assert ways.left() == []
 
 
 def _a_second_factor_alone_is_given_by_openssh_too(ways: Ways) -> None:
     """From the jump host itself the far end is direct: TCP's options are known, and the window is said."""
     ways.write(way="")
-    words = ["--size", "5MB", "--batch", "--json", "--forget", "--no-route", "-F", str(ways.configuration), "dtn"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = Namespace("jump").popen([sys.executable, "-m", "probes.preflight", *words], cwd=PROJECT, **pipes)
-    printed, said = process.communicate(timeout=120)
-    (stream,) = Done(process.returncode, printed, said).found["iterations"][0]["streams"]
-    assert said == ""
+    done = ways.run("--size", "5MB", "--batch", "--json", "--forget", "--no-route", at=ways.jump.host)
+    (stream,) = done.found["iterations"][0]["streams"]
+    assert done.said == ""
     assert stream["connection"]["remote"] == [FAR, ways.far.port] and stream["samples"]
     ways.write()
 
 
 def _an_interruption_leaves_nothing(ways: Ways) -> None:
-    argv = [sys.executable, "-m", "probes.preflight", "--time", "60s", "--rate", "50Mbit", "--batch", "--forget"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = Namespace("near").popen([*argv, "-F", str(ways.configuration), "dtn"], cwd=PROJECT, **pipes)
+    process = ways.start("--time", "60s", "--rate", "50Mbit", "--batch", "--forget")
     wait_until(lambda: len(ways.left()) == 1, "the temporary folder", 60)
     started = family(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    _printed, said = process.communicate(timeout=60)
-    assert process.returncode == 130 and "interrupted" in said, said
+    done = finish(process)
+    assert done.code == 130 and "interrupted" in done.said, done.said
     assert ways.left() == []
     wait_until(lambda: not any(each.is_alive() for each in started), "its processes to end", 30)
 
@@ -205,7 +190,7 @@ def _an_interruption_leaves_nothing(ways: Ways) -> None:
 @pytest.mark.timeout(400)  # half a minute of processor time, which takes minutes beside busy loops and other tests
 def test_a_jump_host_and_a_second_factor():
     with ways_in() as ways:
-        assert subprocess.run(["ip", "-n", "near", "route", "get", FAR], capture_output=True).returncode != 0
+        assert ways.near.popen(["ip", "route", "get", FAR], stderr=subprocess.DEVNULL).wait() != 0
         _is_measured_remembered_and_checked(ways)
         _what_is_wrong_is_said(ways)
         _a_second_factor_alone_is_given_by_openssh_too(ways)

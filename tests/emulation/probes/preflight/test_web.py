@@ -105,7 +105,7 @@ def test_log_ins_are_those_of_netrc(web, tmp_path, monkeypatch):
     assert "has a log-in" in web.refused(file="private/data")
 
 
-def test_certificates_are_checked(web, tmp_path):
+def test_certificates_are_checked_and_a_server_without_tls_is_named(web, end, tmp_path):
     assert "its certificate is not valid: self-signed certificate" in web.refused(file="data", trusted=False)
     localhost = web.url.replace(web.server.address, "localhost")
     other = in_this_process([*web.words(file="data")[:-1], f"{localhost}/data"])
@@ -114,9 +114,6 @@ def test_certificates_are_checked(web, tmp_path):
     assert "no certificates (PEM)" in web.refused("--ca", str(tmp_path / "none"), file="data", code=2)
     plain = in_this_process([*web.words()[:-1], f"{web.url.replace('https', 'http')}/data"])
     assert "answered 400" in plain.error()  # nginx says so to whom speaks without TLS
-
-
-def test_a_server_without_tls_is_named(web, end):
     ssh = in_this_process([*web.words()[:-1], f"https://{web.server.address}:{end.sshd.port}/data"])
     assert "answers, but not with TLS" in ssh.error()
 
