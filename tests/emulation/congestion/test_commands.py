@@ -35,9 +35,8 @@ def command(*argv: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_trace_draws_what_a_real_transfer_did(mine, tmp_path):
-    done = command(
-        "congestion", "trace", str(mine), "--link", "20Mbit,10ms", "--seconds", "2", "--output", str(tmp_path)
-    )
+    words = ("--link", "20Mbit,10ms", "--seconds", "2", "--output", str(tmp_path))
+    done = command("congestion", "trace", str(mine), *words)
     assert done.returncode in ENDED, done.stderr
     name = mine.name.removesuffix(".bpf.c")
     assert f"{name} (bpf): goodput" in done.stdout
@@ -59,15 +58,13 @@ def test_a_race_measures_a_file_of_one_s_own_beside_the_kernel_s(mine, tmp_path)
         *("--only", f"algorithm={name}", "--only", "against=cubic", "--results", str(tmp_path / "runs"), "--json"),
     )
     assert done.returncode in ENDED, done.stderr
-    result = json.loads(done.stdout)
-    (cell,) = result["cells"]
+    (cell,) = json.loads(done.stdout)["cells"]
     assert cell["parameters"] == {"algorithm": name, "against": "cubic"}
     metrics = {name: metric["value"] for name, metric in cell["metrics"].items()}
-    assert metrics["goodput"] > 0 and metrics["rival_goodput"] > 0
+    goodput, rival = metrics["goodput"], metrics["rival_goodput"]
+    assert goodput > 0 and rival > 0
     assert 0.5 <= metrics["fairness"] <= 1
-    assert metrics["share"] == pytest.approx(
-        100 * metrics["goodput"] / (metrics["goodput"] + metrics["rival_goodput"]), abs=0.1
-    )
+    assert metrics["share"] == pytest.approx(100 * goodput / (goodput + rival), abs=0.1)
     assert 0 < metrics["utilisation"] < 101
     assert metrics["rtt_inflation"] > 1
     assert list((tmp_path / "runs").glob("*/cwnd_over_time.png"))

@@ -1,6 +1,10 @@
-"""The controller with real switches: Open vSwitch's user datapath, two switches, four hosts."""
+"""The controller with real switches: Open vSwitch's user datapath, two switches, four hosts.
+
+And steering as users of Ryu start it: `osken-manager controllers/steering.py`, in a network that nobody describes.
+"""
 
 import json
+import os
 import re
 import resource
 import shutil
@@ -22,13 +26,17 @@ from controllers.openflow.rules import forwarding_rules
 from controllers.view.client import View
 from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
+from flightpath.launcher import project_python
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
+from tests.support.killed import killed_at_end
 from tests.support.orphans import orphaned
-from tests.support.steering_tools import kill_controller, start_controller
+from tests.support.steering_tools import Transfer, kill_controller, serving, start_controller
 from topologies.dtn_pair import DtnPair
+from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.neighbours import make_permanent
+from topologies.links.spec import LinkSpec
 from topologies.sandbox import kernel_settings, sandbox
 from topologies.testbed.controller import describe
 from topologies.testbed.testbed import Testbed
@@ -37,6 +45,9 @@ SWITCHES = ("s1", "s2")
 SOURCE, TARGET, OTHER = "dtn1", "dtn2", "x1"
 """Two hosts of a connection; another one on the source's switch."""
 DESCRIPTORS, CONNECTIONS = 40, 60
+SIZE = 16_000_000
+PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
+OPENFLOW_PORT, REST_PORT = 6700, 8700
 HELLO = bytes.fromhex("0400000800000001")  # OpenFlow 1.3, OFPT_HELLO
 
 pytestmark = [
@@ -45,10 +56,8 @@ pytestmark = [
 ]
 
 
-@contextmanager
-def network() -> Iterator[Testbed]:
-    with Testbed(DtnPair(cross_traffic=1), datapath="user") as testbed:
-        yield testbed
+def network() -> Testbed:
+    return Testbed(DtnPair(cross_traffic=1), datapath="user")
 
 
 def ping(host: MultihomedHost, target: str, *options: str) -> str:
@@ -208,13 +217,13 @@ def command(tmp_path) -> list[str]:
 
 def started(command: list[str]) -> tuple[subprocess.Popen, str]:
     """The process, and where it listens."""
+    kernel_settings.bring_up("lo")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=PROJECT, **pipes)
     return process, process.stdout.readline().removeprefix("listening on ").strip()
 
 
 def test_the_end_is_quiet_on_sigterm_and_sigint(command):
-    kernel_settings.bring_up("lo")
     for how in (signal.SIGTERM, signal.SIGINT):
         process, _ = started(command)
         process.send_signal(how)
@@ -223,7 +232,6 @@ def test_the_end_is_quiet_on_sigterm_and_sigint(command):
 
 
 def test_a_taken_port_is_a_clear_error(command):
-    kernel_settings.bring_up("lo")
     first, address = started(command)
     second, _ = started([*command[:-1], address])
     _, output = second.communicate(timeout=60)  # a second of processor time, which took ten beside busy loops
@@ -242,7 +250,6 @@ def test_it_ends_with_its_parent(command):
 
 def test_it_accepts_connections_again_when_it_has_file_descriptors_again(command):
     """To a switch it says hello, and who asks for its view gets an answer."""
-    kernel_settings.bring_up("lo")
     for place in (0, 1):
         process, first = started([*command, "--policy", "--rest", "127.0.0.1:0"])
         ports = {line: int(line.rpartition(":")[2]) for line in (first, process.stdout.readline())}
@@ -262,3 +269,52 @@ def test_it_accepts_connections_again_when_it_has_file_descriptors_again(command
         process.kill()
         _, output = process.communicate()
         assert "cannot accept" not in output, "it says so once, not at each attempt"
+
+
+@contextmanager
+def manager(testbed: Testbed) -> Iterator[View]:
+    """Gives the testbed's switches, emptied, to an osken-manager with steering."""
+    settings = {"FLIGHTPATH_POLICY": "disjoint", "FLIGHTPATH_REST": f"127.0.0.1:{REST_PORT}"}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **settings}
+    listen = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", str(OPENFLOW_PORT)]
+    argv = [str(Path(project_python()).with_name("osken-manager")), *listen, "controllers/steering.py"]
+    log = sandbox.TEMPORARY / "manager.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(argv, cwd=PROJECT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    with killed_at_end(process):
+        wait_until(lambda: f":{OPENFLOW_PORT} " in run(["ss", "-Htln"]), "osken-manager to listen", 30)
+        for switch in testbed.net.switches:
+            run(["ovs-ofctl", "-O", "OpenFlow13", "del-flows", switch.name])
+            run(["ovs-vsctl", "set-controller", switch.name, f"tcp:127.0.0.1:{OPENFLOW_PORT}"])
+        yield View(f"http://127.0.0.1:{REST_PORT}")
+        assert process.poll() is None
+        assert "Traceback" not in log.read_text(), log.read_text()
+
+
+def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_own():
+    def paths(view: View) -> list[tuple[str, list[str]]]:
+        return [
+            (connection["token"], subflow["switches"])
+            for connection in view.connections()["connections"]
+            for subflow in connection["subflows"]
+        ]
+
+    fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
+    with Testbed(fabric) as testbed, manager(testbed) as view:
+        client, server = testbed.host("h1"), testbed.host("h2")
+        wait_until(lambda: len(view.topology()["links"]) == 4, "all links to be found", 30)
+        for plane in (0, 1):
+            client.run(["ping", "-n", "-c", "1", "-w", "20", server.address(plane)])
+        with serving(server, "10.0.1.2"):
+            transfer = Transfer(client, "10.0.1.2", SIZE)
+            transfer.wait_begun()
+            with transfer.paused():  # or it may end before the controller has seen both
+                wait_until(lambda: len(paths(view)) == 2, "two subflows on two paths", 20)
+                ((token, one), (same, other)) = paths(view)
+            assert token == same
+            assert not set(one[1:-1]) & set(other[1:-1])
+            assert transfer.end().received == SIZE
+            wait_until(lambda: paths(view) == [], "the view to be empty again", 30)
+        listening = run(["ss", "-Htln", f"sport = :{REST_PORT}"]).split()
+        assert f"127.0.0.1:{REST_PORT}" in listening
+        assert not any(word.startswith(("0.0.0.0:8", "*:8", "[::]:8")) for word in listening)

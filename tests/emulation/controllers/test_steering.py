@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from flightpath.commands import run
 from flightpath.waiting import wait_until
-from tests.support.finished import finished
 from tests.support.killed import killed_at_end
 from tests.support.rings import nightly
 from tests.support.steering_tools import (
@@ -157,13 +157,8 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
             assert counters["unknown_tokens"] == counters["refused"] == counters["malformed"] == 0
             dropped = sum(way["drops"]["loss"] for link in testbed.links for way in link.stats()["directions"].values())
             assert dropped > 0
-            lingering = "table=1"
-            wait_until(lambda: "priority=50" not in flows_of("edge1", lingering), "the last rule to go", 30)
-
-
-def flows_of(switch: str, match: str) -> str:
-    argv = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch, match]
-    return finished(argv, check=True).stdout
+            flows = ["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", "edge1", "table=1"]
+            wait_until(lambda: "priority=50" not in run(flows), "the last rule to go", 30)
 
 
 def test_the_view_is_served_and_printed(tmp_path):

@@ -37,8 +37,7 @@ def test_mn_at_the_keyboard_keeps_real_pace(tmp_path, monkeypatch):
         shortest, _, longest, _ = map(float, re.search(r"mdev = ([0-9./]+) ms", shown)[1].split("/"))
         assert 30.16 < shortest <= longest < shortest + 0.01  # 30 ms, and 98 bytes at 10 Mb/s twice
         time.sleep(2)  # a person reads; meanwhile no hours pass
-        dates = [float(_answer(terminal, "dtn1 date +%s.%N", prompt))]
-        dates.append(float(_answer(terminal, "dtn1 date +%s.%N", prompt)))
+        dates = [_date(terminal, prompt) for _ in range(2)]
         assert 0 < dates[1] - dates[0] < 5
         _stands_still(terminal)
         terminal.type("go\n")
@@ -65,9 +64,10 @@ def _without_signals_of_keys(pid: int):
     os.close(process)
 
 
-def _answer(terminal: Terminal, command: str, prompt: str) -> str:
-    terminal.type(f"{command}\n")
-    return terminal.read_until(prompt).splitlines()[1]
+def _date(terminal: Terminal, prompt: str) -> float:
+    """The time of day in a host, in seconds."""
+    terminal.type("dtn1 date +%s.%N\n")
+    return float(terminal.read_until(prompt).splitlines()[1])
 
 
 def _stands_still(terminal: Terminal) -> None:
@@ -75,19 +75,19 @@ def _stands_still(terminal: Terminal) -> None:
     prompt = " s> "
     terminal.type("stop\n")
     terminal.read_until(prompt)
-    dates = [float(_answer(terminal, "dtn1 date +%s.%N", prompt))]
+    stopped = _date(terminal, prompt)
     time.sleep(0.5)
     terminal.type("\x03")
     terminal.read_until(prompt)
-    dates.append(float(_answer(terminal, "dtn1 date +%s.%N", prompt)))
-    assert 0 < dates[1] - dates[0] < 0.02
+    later = _date(terminal, prompt)
+    assert 0 < later - stopped < 0.02
     for line in ("step 5s", "until link down"):
         began = time.monotonic()
         terminal.type(f"{line}\n")
         shown = terminal.read_until(prompt)
         assert time.monotonic() - began < 5 or line != "step 5s", "at once"
     assert "neither looked into" in shown, "of the relay"
-    assert 5 < float(_answer(terminal, "dtn1 date +%s.%N", prompt)) - dates[1] < 5.1
+    assert 5 < _date(terminal, prompt) - later < 5.1
 
 
 @pytest.mark.nightly  # test_mn_rates.py has scripts there, and test_replay.py the same figures to the last bit

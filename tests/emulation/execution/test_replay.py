@@ -33,12 +33,7 @@ UNEQUAL = (
 
 def measure(scenario: str, words: str, results: Path) -> None:
     own = ["--clock", "virtual", "--repeat", "1", "--results", str(results)]
-    subprocess.run(
-        [sys.executable, "-m", "flightpath.cli", "run", scenario, *own, *shlex.split(words)],
-        cwd=PROJECT,
-        capture_output=True,
-        check=True,
-    )
+    finished([sys.executable, "-m", "flightpath.cli", "run", scenario, *own, *shlex.split(words)], check=True)
 
 
 def replay(results: Path, at: str, *commands: str, within: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:

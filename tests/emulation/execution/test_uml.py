@@ -83,18 +83,13 @@ def test_a_namespace_in_which_tc_translated_tcp_ends():
 
 
 # In the namespace of a container root's files are nobody's.
-@pytest.mark.parametrize(
-    "container",
-    [nightly(()), ("unshare", "--user", "--map-current-user", "--net", "--ipc")],
-)
+@pytest.mark.parametrize("container", [nightly(()), ("unshare", "--user", "--map-current-user", "--net", "--ipc")])
 def test_an_ordinary_user_needs_no_privilege(container):
     with results_of_ordinary_user() as results:
-        words, environment = unprivileged(
-            results, [*container, *VIRTUAL, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c"]
-        )
-        done = finished(
-            [*words, f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"], env=environment
-        )
+        script = f"id -u; touch {results}/kept/made; ip link add type veth; ip -br link | wc -l"
+        command = [*VIRTUAL, "--results", str(results / "kept"), "--", "unshare", "-n", "sh", "-c", script]
+        words, environment = unprivileged(results, [*container, *command])
+        done = finished(words, env=environment)
         assert (done.returncode, done.stdout.split()[0]) == (0, "0"), done.stderr
         assert int(done.stdout.split()[1]) >= 3
         assert (results / "kept/made").stat().st_uid == UID
@@ -103,19 +98,10 @@ def test_an_ordinary_user_needs_no_privilege(container):
 @pytest.mark.parametrize("how", ["ctrl-c", *map(nightly, ("kill -9", "time limit"))])
 def test_a_lab_that_goes_on_is_ended(tmp_path, how):
     results = tmp_path / "results"
+    options = ["--results", str(results), *(["--time-limit", "5"] if how == "time limit" else [])]
     # In virtual time a program that computes for ever stops the clock.
-    limit = ["--time-limit", "5"] if how == "time limit" else []
-    command = [
-        *VIRTUAL,
-        *limit,
-        "--results",
-        str(results),
-        "--",
-        "sh",
-        "-c",
-        f"touch {results}/begun; while :; do :; done",
-    ]
-    with killed_at_end(subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)) as process:
+    argv = [*VIRTUAL, *options, "--", "sh", "-c", f"touch {results}/begun; while :; do :; done"]
+    with killed_at_end(subprocess.Popen(argv, cwd=PROJECT, stderr=subprocess.PIPE, text=True)) as process:
         wait_until((results / "begun").exists, "the command to begin", 60)
         assert uml_kernels(results)
         (shared,) = set(uml_kernels(results).values())

@@ -249,18 +249,11 @@ def test_each_controller_of_mininets_controls(script):
 
 
 @pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the examples of Debian's package mininet")
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("linuxrouter", "0% dropped (12/12 received)"),
-        nightly("numberedports", "0% dropped (20/20 received)"),
-    ],
-)
-def test_examples_of_mininets_run(name, expected):
-    done = mn_run(EXAMPLES / f"{name}.py", typed="pingall\n")
+def test_mininets_example_of_a_router_runs():
+    done = mn_run(EXAMPLES / "linuxrouter.py", typed="pingall\n")
 
     assert done.returncode == 0, done.stdout
-    assert expected in done.stdout
+    assert "0% dropped (12/12 received)" in done.stdout
     assert "% dropped" not in done.stdout.replace(" 0% dropped", "")
 
 

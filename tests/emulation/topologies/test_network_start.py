@@ -1,4 +1,4 @@
-"""A network starts few programs: hosts have no shell until one is needed, and settings need no programs."""
+"""A network starts few programs: no shell until one is needed, none for settings, and no emulator for bare cables."""
 
 import os
 import socket
@@ -7,23 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.errors import FlightpathError
+from flightpath.errors import FlightpathError, MeasurementFailed, UsageError
 from flightpath.processes import Process
 from flightpath.waiting import wait_until
 from topologies.dtn_pair import DtnPair
 from topologies.fat_tree import FatTree
 from topologies.hosts.nodes import Namespaces
+from topologies.links.spec import LinkSpec
+from topologies.links.veth_link import VethLink
 from topologies.sandbox import kernel_settings
 from topologies.testbed.openvswitch import has_kernel_datapath
 from topologies.testbed.ovsdb import Database
 from topologies.testbed.testbed import Testbed
+
+pytestmark = pytest.mark.in_sandbox
 
 
 def namespace(pid: int) -> str:
     return str(Path(f"/proc/{pid}/ns/net").readlink())
 
 
-@pytest.mark.in_sandbox
 def test_a_shell_starts_when_it_is_asked_for_and_sees_its_host():
     with Testbed(DtnPair()) as testbed:
         host = testbed.host("dtn1")
@@ -37,7 +40,6 @@ def test_a_shell_starts_when_it_is_asked_for_and_sees_its_host():
     assert host.cmd("true") is None  # ended: no shell comes back
 
 
-@pytest.mark.in_sandbox
 def test_namespaces_are_apart_and_end_with_their_maker():
     made = Namespaces(["a", "b"])
     links = {namespace(pid) for pid in (*made.pids.values(), os.getpid())}
@@ -48,7 +50,6 @@ def test_namespaces_are_apart_and_end_with_their_maker():
     assert not any(map(Process.read, made.pids.values()))
 
 
-@pytest.mark.in_sandbox
 def test_programs_and_transactions_of_a_start_do_not_grow_with_switches_and_links(monkeypatch):
     has_kernel_datapath()  # remembers what it found by a program
     few, many = (counts_of(FatTree(pods=pods), monkeypatch) for pods in (2, 4))
@@ -90,7 +91,6 @@ def counts_of(topology, monkeypatch) -> dict[str, int]:
     }
 
 
-@pytest.mark.in_sandbox
 def test_nothing_is_left_of_a_network_in_the_namespace_of_the_next_one():
     before = interfaces()
     for _ in range(2):  # the same names again
@@ -103,7 +103,6 @@ def interfaces() -> set[str]:
     return {name for _, name in socket.if_nameindex()}
 
 
-@pytest.mark.in_sandbox
 def test_settings_are_made_in_the_namespace_and_refusals_are_named():
     with Testbed(DtnPair()) as testbed:
         host, ignore = testbed.host("dtn1"), "net.ipv4.icmp_echo_ignore_all"
@@ -116,3 +115,46 @@ def test_settings_are_made_in_the_namespace_and_refusals_are_named():
                 kernel_settings.bring_up("nothing0")
         assert host.run(["cat", "/proc/sys/net/ipv4/icmp_echo_ignore_all"]) == "1\n"
         assert Path("/proc/sys/net/ipv4/icmp_echo_ignore_all").read_text() == own
+
+
+def test_links_that_emulate_nothing_are_cables():
+    with Testbed(DtnPair(link=LinkSpec(bandwidth_bps=50_000_000), cross_traffic=1)) as testbed:
+        kinds = {link.name: link.emulator for link in testbed.links}
+        assert sorted(kinds.values()).count(testbed.emulator) == 1, kinds
+        assert set(kinds.values()) == {"cable", testbed.emulator}, kinds
+        assert testbed.description()["links"][testbed.links[0].name]["emulator"] == testbed.links[0].emulator
+        testbed.calibrate()
+        h1, h2 = testbed.net.hosts[:2]
+        cable = testbed.link(h1.name, 0)
+        before = cable.stats()["directions"]
+        h1.run(["ping", "-c", "5", "-i", "0.05", "-s", "1000", h2.address(0)])
+        after = cable.stats()["directions"]
+        for way in ("a_to_b", "b_to_a"):
+            assert after[way]["out_packets"] - before[way]["out_packets"] >= 5
+            assert after[way]["out_bytes"] - before[way]["out_bytes"] >= 5 * 1042
+        testbed.check()
+
+
+def test_every_link_is_the_emulators_if_it_was_asked_for(emulator):
+    with Testbed(DtnPair(switched=False), emulator=emulator) as testbed:
+        assert {link.emulator for link in testbed.links} == {testbed.description()["emulator"]} == {emulator}
+
+
+def test_a_cable_refuses_what_it_cannot_be():
+    with Testbed(DtnPair(switched=False)) as testbed:
+        (cable,) = testbed.links
+        assert isinstance(cable, VethLink)
+        for change in (
+            lambda: cable.change(bandwidth_bps=1_000_000),
+            lambda: cable.set_carrier(False),
+            lambda: cable.set_black_hole(True),
+        ):
+            with pytest.raises(UsageError, match="--emulator relay"):
+                change()
+        assert cable.a_to_b == LinkSpec()
+        cable.change(loss=0)
+        with pytest.raises(UsageError, match="cannot emulate: 1Mbit,"):
+            VethLink(*testbed.net.hosts, spec=LinkSpec(bandwidth_bps=1_000_000))
+        testbed.net.hosts[0].run(["ip", "link", "delete", "dev", cable.intf1.name])
+        with pytest.raises(MeasurementFailed, match="is gone"):
+            testbed.check()

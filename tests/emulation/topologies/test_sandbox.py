@@ -1,7 +1,6 @@
 """The sandbox: all of it ends at once, whichever process is killed, and nothing outside is touched."""
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -14,9 +13,8 @@ from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
-from tests.support.killed import killed_at_end
-from tests.support.machine_state import interfaces
 from tests.support.process_list import mentioning, sandbox_processes, waits_in
+from tests.support.terminal import Terminal
 from topologies.sandbox import sandbox
 
 RUN = """
@@ -50,13 +48,8 @@ os.fork = slow_fork
 @pytest.fixture
 def running():
     mark = f"{100000 + os.getpid()}.{time.monotonic_ns() % 10**6}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN.format(mark=mark)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=PROJECT,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", RUN.format(mark=mark)], cwd=PROJECT, **pipes)
     assert process.stdout.readline() == "ready\n"
     yield process, mark
     process.kill()
@@ -91,47 +84,21 @@ def test_a_signal_interrupts_the_run_with_exit_code_130(running, number):
 @pytest.mark.parametrize("level", [1, 2, 3], ids=["keeper", "init", "main"])
 def test_a_signal_while_the_sandbox_is_made_is_not_lost(level, signalled):
     mark = f"{100000 + os.getpid()}.{time.monotonic_ns() % 10**6}"
-    terminal, end = pty.openpty()
-    process = subprocess.Popen(
-        ["setsid", "--ctty", sys.executable, "-c", SLOW_TO_START.format(level=level) + RUN.format(mark=mark)],
-        stdin=end,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=PROJECT,
-    )
-    with killed_at_end(process):
-        assert process.stdout.readline() == "forked\n"
+    with Terminal([sys.executable, "-c", SLOW_TO_START.format(level=level) + RUN.format(mark=mark)]) as terminal:
+        terminal.read_until("forked")
         if signalled == "Ctrl-C":
-            os.write(terminal, b"\x03")
+            terminal.type("\x03")
         else:
-            os.kill(process.pid, signal.Signals[signalled])
-        assert process.wait(timeout=30) == 130
-    os.close(terminal)
-    os.close(end)
+            os.kill(terminal.pid, signal.Signals[signalled])
+        assert terminal.exit_code() == 130
     assert not mentioning(mark)
 
 
-def test_interfaces_and_shared_memory_made_inside_are_not_seen_outside(sandboxed):
-    before, memory = interfaces(), Path("/dev/shm", f"flightpath-test-{os.getpid()}")
-
-    def body() -> None:
-        subprocess.run(["ip", "link", "add", "fp-test0", "type", "dummy"], check=False)
-        subprocess.run(["ip", "tuntap", "add", "fp-test1", "mode", "tap"], check=True)
-        memory.write_text("here")
-
-    sandboxed(body)
-
-    assert interfaces() == before
-    assert not memory.exists()
-
-
 @pytest.mark.parametrize("folder", ["/run", "/dev/shm"])
-def test_a_folder_is_private_and_those_kept_in_it_stay_visible(sandboxed, folder):
+def test_a_folder_is_private_and_those_kept_in_it_stay_visible(folder):
     kept = Path(folder, f"flightpath-test-{os.getpid()}")
     kept.mkdir()
     try:
-        from topologies.sandbox import sandbox
 
         def main() -> int:
             (kept / "result").write_text("kept")
