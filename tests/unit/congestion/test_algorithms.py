@@ -6,16 +6,11 @@ from dataclasses import replace
 import pytest
 
 import congestion
+from tests.support.congestion_links import link
 from tests.support.congestion_models import MODELS, Course, course
 from tests.support.congestion_simulation import Trial, simulate
-from topologies.links.spec import LinkSpec
 
 SECONDS = 12
-
-
-def link(megabits: int, rtt_ms: int, queue: int) -> LinkSpec:
-    return LinkSpec(bandwidth_bps=megabits * 1_000_000, delay_s=rtt_ms / 2e3, queue=f"{queue}p")
-
 
 # A cut in slow start causes the first loss; a full queue or a later cut the others.
 TRIALS = {

@@ -54,13 +54,6 @@ def test_an_example_is_called_as_its_file_and_not_as_what_it_varies(source):
     assert provision.name_of(str(source)) not in congestion.shipped()
 
 
-@pytest.mark.parametrize("name", congestion.shipped())
-def test_each_cites_its_source_and_is_of_this_project(name):
-    text = sources.source_of(name).read_text()
-    assert re.search(r"\b(19|20)\d\d\b", text.partition("#include")[0]), "no year of a publication"
-    assert "SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later" in text
-
-
 @compiles
 def test_an_object_is_made_once_and_again_when_what_it_includes_has_changed(tmp_path):
     header = tmp_path / "more.h"
@@ -74,13 +67,8 @@ def test_an_object_is_made_once_and_again_when_what_it_includes_has_changed(tmp_
 
 
 @compiles
-def test_a_name_is_read_from_the_object_and_not_from_the_file_s(tmp_path):
-    assert congestion.name_of(str(own_algorithm.write(tmp_path, name="quick"))) == "quick"
-
-
-@compiles
 @pytest.mark.parametrize(("text", "name"), [(WITHOUT_MACROS, "plain"), (IN_README, "mine")], ids=["plain", "README"])
-def test_a_structure_of_the_kernel_s_form_and_the_example_in_the_readme_are_taken(tmp_path, text, name):
+def test_a_name_is_read_from_a_structure_of_the_kernel_s_form_and_from_the_example_in_the_readme(tmp_path, text, name):
     source = tmp_path / "mine.bpf.c"
     source.write_text(text)
     assert congestion.name_of(str(source)) == name
@@ -89,9 +77,8 @@ def test_a_structure_of_the_kernel_s_form_and_the_example_in_the_readme_are_take
 @compiles
 def test_what_does_not_compile_is_told_with_the_line_and_leaves_nothing(tmp_path, cache):
     source = own_algorithm.write(tmp_path, more="int wrong(void) { return nothing; }")
-    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'") as error:
+    with pytest.raises(UsageError, match=r"mine\.bpf\.c:3:.*undeclared identifier 'nothing'"):
         sources.build(source)
-    assert error.value.exit_code == 2
     assert list(cache.glob("*")) == []
 
 
@@ -111,12 +98,8 @@ def test_files_that_are_none_are_refused(name, why):
         provision.provision(name)
 
 
-def test_reno_is_always_there():
-    assert "reno" in congestion.available()
-    congestion.ensure("reno")
-
-
-def test_a_control_of_the_kernel_has_no_program_to_check(capsys):
+def test_a_control_of_the_kernel_is_taken_from_there_and_has_no_program_to_check(capsys):
+    assert congestion.ensure("reno") is congestion.Origin.BUILT_IN
     assert command.main(["check", "reno"]) == 2
     assert "reno is the kernel's own" in capsys.readouterr().err
 
@@ -159,20 +142,15 @@ TOO_LARGE = (LOGS / "too_large.txt").read_text()
 NO_LOG = "libbpf: extern (func ksym) 'tcp_fast': not found in kernel or module BTFs\nlibbpf: failed to load object\n"
 
 
-@pytest.fixture
-def source(tmp_path) -> Path:
-    path = tmp_path / "bad.bpf.c"
-    path.write_text(SOURCE)
-    return path
-
-
-def explain(log: str, source: Path) -> str:
-    return str(loader.refusal(log, source, source.with_suffix(".log")))
+def explain(log: str, folder: Path) -> str:
+    source = folder / "bad.bpf.c"
+    source.write_text(SOURCE)
+    return str(loader.refusal(log, source, folder / "bad.log"))
 
 
 @pytest.mark.parametrize("log", [WITH_LINES, WITHOUT_LINES])
-def test_a_refusal_names_the_line_the_reason_and_what_to_do(log, source):
-    lines = explain(log, source).splitlines()
+def test_a_refusal_names_the_line_the_reason_and_what_to_do(log, tmp_path):
+    lines = explain(log, tmp_path).splitlines()
     assert lines[0] == "bad.bpf.c:5: the kernel refuses this program: no write support to tcp_sock at off 1680"
     assert lines[1].split() == ["5", "|", "tp->srtt_us", "=", "0;"]
     assert "only snd_cwnd" in lines[2]
@@ -181,13 +159,12 @@ def test_a_refusal_names_the_line_the_reason_and_what_to_do(log, source):
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        (TOO_LARGE, ["bad.bpf.c:4: the kernel refuses this program: BPF program is too large. Processed 1000001 insn"]),
-        (TOO_LARGE, ["give loops few rounds", "bad.bpf.log"]),
+        (TOO_LARGE, ["bad.bpf.c:4: ", "BPF program is too large. Processed 1000001 insn", "few rounds", "/bad.log"]),
         (NO_LOG, ["bad.bpf.c: the kernel refuses this program: extern (func ksym) 'tcp_fast': not found"]),
         ("", ["no reason given"]),
     ],
 )
-def test_the_reason_follows_the_last_instruction_or_is_the_loader_s_and_the_log_is_kept(log, words, source):
-    message = explain(log, source)
+def test_the_reason_follows_the_last_instruction_or_is_the_loader_s_and_the_log_is_kept(log, words, tmp_path):
+    message = explain(log, tmp_path)
     assert [each for each in words if each not in message] == []
-    assert source.with_suffix(".log").read_text() == log
+    assert (tmp_path / "bad.log").read_text() == log

@@ -11,7 +11,7 @@ from controllers.openflow.switches import SwitchConnection
 from controllers.packets.mptcp_options import MpCapable, MpJoin, MptcpOptions, token_of
 from controllers.packets.segments import ACK, SYN, FlowKey, Segment
 from controllers.resilience.flood_guard import FloodGuard
-from controllers.subflows.connection_records import Counters, State, Subflow, SynKind
+from controllers.subflows.connection_records import Admission, Connection, Counters, State, Subflow, SynKind
 from controllers.subflows.connections import LARGEST_ID, ConnectionTable
 from tests.support.captures import JOINED, kernels_token, segments
 from tests.support.memory_channel import MemoryChannel
@@ -50,15 +50,13 @@ def table_with_mptcp(**arguments) -> ConnectionTable:
     return table
 
 
-def established(table: ConnectionTable, port: int, ingress=PORT, source: str = CLIENT) -> None:
-    table.on_syn(syn(flow(port, source)), PLAIN, ingress, 0.0)
-    assert table.on_syn_ack(syn_ack(flow(port, source)), PLAIN, 0.1).state is State.ESTABLISHED
+def established(table: ConnectionTable, port: int, ingress=PORT) -> None:
+    table.on_syn(syn(flow(port)), PLAIN, ingress, 0.0)
+    assert table.on_syn_ack(syn_ack(flow(port)), PLAIN, 0.1).state is State.ESTABLISHED
 
 
-def restored(number: int, key: FlowKey, path: int = 0, ingress=PORT, now_s=0.0, **flags) -> Subflow:
-    return Subflow(
-        number, key, ingress, State.ESTABLISHED, path, **{"backup": False, "joined": False, **flags}, seen_s=now_s
-    )
+def restored(number: int, key: FlowKey, path: int = 0, ingress=PORT, *, backup=False, joined=False) -> Subflow:
+    return Subflow(number, key, ingress, State.ESTABLISHED, path, backup, joined, seen_s=50.0)
 
 
 def opened_by_the_kernel(name: str) -> tuple[ConnectionTable, list[FlowKey]]:
@@ -103,28 +101,22 @@ def test_the_kernels_other_connections(name, protocol, counters):
 
 def test_a_connection_from_its_first_syn_to_its_end():
     table = ConnectionTable()
-    admission = table.on_syn(syn(flow(1000)), CAPABLE, PORT, 5.0)
-    assert (admission.kind, admission.removed) == (SynKind.OPENED, ())
-    subflow = admission.subflow
-    assert (subflow.flow, subflow.ingress, subflow.state, subflow.path) == (flow(1000), PORT, State.PENDING, None)
-    assert table.set_path(flow(1000), 3).path == 3
-    assert table.on_syn_ack(syn_ack(flow(1000)), GRANTED, 5.1).state is State.ESTABLISHED
-    joined = table.on_syn(syn(flow(1001)), joining(backup=True), PORT, 6.0)
-    assert (joined.kind, joined.subflow.connection) == (SynKind.JOINED, subflow.connection)
-    assert (joined.subflow.backup, joined.subflow.joined) == (True, True)
-    (connection,) = table.connections()
-    assert (connection.id, connection.protocol, connection.token) == (subflow.connection, "mptcp", TOKEN)
-    assert connection.opened_s == 5.0
-    assert [it.path for it in connection.subflows] == [3, None]
-    assert table.find_by_token(None, TOKEN) == connection
-    assert table.close(flow(1000).reversed()).flow == flow(1000)
-    assert table.connection(connection.id).subflows == (table.find(flow(1001)),)
+    first = Subflow(1, flow(1000), PORT, State.PENDING, None, backup=False, joined=False, seen_s=5.0, sequence=1)
+    assert table.on_syn(syn(flow(1000)), CAPABLE, PORT, 5.0) == Admission(SynKind.OPENED, first)
+    assert table.set_path(flow(1000), 3) == replace(first, path=3)
+    first = replace(first, path=3, state=State.ESTABLISHED)
+    assert table.on_syn_ack(syn_ack(flow(1000)), GRANTED, 5.1) == first
+    second = Subflow(1, flow(1001), PORT, State.PENDING, None, backup=True, joined=True, seen_s=6.0, sequence=1)
+    assert table.on_syn(syn(flow(1001)), joining(backup=True), PORT, 6.0) == Admission(SynKind.JOINED, second)
+    connection = Connection(1, "mptcp", TOKEN, (first, second), opened_s=5.0)
+    assert table.connections() == (connection,) and table.find_by_token(None, TOKEN) == connection
+    assert table.close(flow(1000).reversed()) == first
+    assert table.connection(1).subflows == (second,)
     table.close(flow(1001))
     assert (table.connections(), table.find_by_token(None, TOKEN), table.find(flow(1000))) == ((), None, None)
-    assert table.close(flow(1001)) is None
+    assert (table.close(flow(1001)), table.set_path(flow(1001), 1)) == (None, None)
     assert table.on_syn(syn(flow(1002)), joining(), PORT, 7.0).kind is SynKind.UNKNOWN_TOKEN
     assert (table.find(flow(1002)), table.counters.unknown_tokens) == (None, 1)
-    assert table.set_path(flow(1001), 1) is None
 
 
 def test_a_retransmission_is_the_same_flow_and_keeps_its_path():
@@ -214,22 +206,16 @@ def test_a_flood_from_one_port_evicts_only_its_own_pending_flows():
     assert table.counters.evicted == 995
 
 
-def test_one_port_cannot_have_more_than_half_of_all_connections():
-    table = ConnectionTable(limit=10)
-    for port in range(1, 6):
-        established(table, port, source=STRANGER)
-    refused = table.on_syn(syn(flow(6, STRANGER)), PLAIN, PORT, 1.0)
-    assert (refused.kind, refused.subflow, refused.removed) == (SynKind.REFUSED, None, ())
-    assert table.on_syn(syn(flow(7)), PLAIN, OTHER_PORT, 1.0).kind is SynKind.OPENED
-    assert table.counters.refused == 1
-
-
-def test_at_its_share_a_port_gives_up_its_oldest_pending_connection():
+def test_a_port_has_at_most_half_of_all_connections_and_gives_up_its_oldest_pending_one_for_another():
     table = ConnectionTable(limit=4)
     established(table, 1)
     table.on_syn(syn(flow(2)), PLAIN, PORT, 0.0)
     admission = table.on_syn(syn(flow(3)), PLAIN, PORT, 1.0)
     assert (admission.kind, [it.flow for it in admission.removed]) == (SynKind.OPENED, [flow(2)])
+    table.on_syn_ack(syn_ack(flow(3)), PLAIN, 1.1)
+    assert table.on_syn(syn(flow(4)), PLAIN, PORT, 2.0) == Admission(SynKind.REFUSED)
+    assert table.on_syn(syn(flow(5)), PLAIN, OTHER_PORT, 2.0).kind is SynKind.OPENED
+    assert table.counters.refused == 1
 
 
 def test_a_full_table_makes_room_where_most_is_pending():
@@ -266,9 +252,10 @@ def test_a_flow_cannot_be_taken_over_from_another_port():
     assert table.connections() == before
 
 
-def test_a_token_is_its_hosts_own():
-    hosts = {CLIENT: "h1", "10.0.1.1": "h1", SERVER: "h2", "10.0.1.2": "h2", STRANGER: "h9"}
+def test_a_token_is_its_hosts_own_also_if_the_host_becomes_known_later():
+    hosts: dict[str, str] = {}
     table = table_with_mptcp(host_of=hosts.get)
+    hosts |= {CLIENT: "h1", "10.0.1.1": "h1", SERVER: "h2", "10.0.1.2": "h2", STRANGER: "h9"}
     assert table.on_syn(syn(flow(1, STRANGER)), joining(), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
     assert table.on_syn(syn(FlowKey(CLIENT, STRANGER, 2, 80)), joining(), PORT, 1.0).kind is SynKind.UNKNOWN_TOKEN
     theirs = FlowKey(CLIENT, STRANGER, 3, 80)  # a server that answers with a key that it has seen elsewhere
@@ -280,13 +267,6 @@ def test_a_token_is_its_hosts_own():
     table.close(theirs)
     assert table.find_by_token("h9", TOKEN) is None
     assert table.find_by_token("h2", TOKEN) is not None
-
-
-def test_tokens_belong_to_hosts_that_become_known_later_too():
-    hosts: dict[str, str] = {}
-    table = table_with_mptcp(host_of=hosts.get)
-    hosts |= {CLIENT: "h1", SERVER: "h2"}
-    assert table.on_syn(syn(flow(1)), joining(), PORT, 1.0).kind is SynKind.JOINED
 
 
 def test_the_later_of_two_connections_with_the_same_token_has_it():
@@ -303,13 +283,13 @@ def test_connections_are_restored_from_rules():
     table = ConnectionTable(subflows_per_connection=2)
     mptcp, tcp = {"token": TOKEN, "protocol": "mptcp"}, {"token": None, "protocol": "tcp"}
     unknown = {"token": None, "protocol": "mptcp"}
-    assert table.restore(restored(7, flow(1000), 2, now_s=50.0), **mptcp).state is State.ESTABLISHED
-    table.restore(restored(7, flow(1001), 3, now_s=50.0, backup=True, joined=True), **mptcp)
-    assert table.restore(restored(7, flow(1002), 3, now_s=50.0, joined=True), **mptcp) is None
-    table.restore(restored(5, flow(1), now_s=50.0), **tcp)
-    table.restore(restored(6, flow(2), now_s=50.0), **unknown)
-    assert table.restore(restored(8, flow(2), now_s=50.0), **tcp) is None
-    assert table.restore(restored(6, flow(2), 4, now_s=50.0), **tcp).path == 4
+    assert table.restore(restored(7, flow(1000), 2), **mptcp).state is State.ESTABLISHED
+    table.restore(restored(7, flow(1001), 3, backup=True, joined=True), **mptcp)
+    assert table.restore(restored(7, flow(1002), 3, joined=True), **mptcp) is None
+    table.restore(restored(5, flow(1)), **tcp)
+    table.restore(restored(6, flow(2)), **unknown)
+    assert table.restore(restored(8, flow(2)), **tcp) is None
+    assert table.restore(restored(6, flow(2), 4), **tcp).path == 4
     first, second, third = table.connections()
     assert (first.id, first.protocol, first.token, first.opened_s) == (7, "mptcp", TOKEN, 50.0)
     assert [(it.path, it.backup, it.joined) for it in first.subflows] == [(2, False, False), (3, True, True)]

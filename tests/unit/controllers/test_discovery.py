@@ -1,5 +1,7 @@
 """What a network that nobody described turns out to be, and what a hostile host cannot make of it."""
 
+import pytest
+
 from controllers.discovery.discovery import (
     ADDRESS_HELD_S,
     ADDRESSES_PER_MAC,
@@ -26,7 +28,8 @@ SOLICITATION = bytes.fromhex(
 )
 
 
-def discovered() -> Discovery:
+@pytest.fixture
+def discovery() -> Discovery:
     """Two switches with a link, and two ports for hosts that have been silent long enough."""
     discovery = Discovery(Labels())
     discovery.add_switch(1)
@@ -42,8 +45,7 @@ def hosts_of(discovery: Discovery) -> dict[str, tuple[SwitchPort, tuple[str, ...
     return {it.mac: (it.plugged_into, it.addresses) for it in discovery.network.interfaces}
 
 
-def test_each_link_that_probes_cross_is_found_once():
-    discovery = discovered()
+def test_each_link_that_probes_cross_is_found_once(discovery):
     assert discovery.network.links == (Link(UPLINK, FAR),)
     before = discovery.version
     discovery.add_link(UPLINK, FAR)
@@ -52,27 +54,25 @@ def test_each_link_that_probes_cross_is_found_once():
     assert discovery.network.links == (Link(UPLINK, SwitchPort("s2", 4)),)
 
 
-def test_a_link_needs_probes_that_cross_it_both_ways_in_time():
-    before = discovered().network
-    for back in (
-        [],
-        [(A, LINK_TRAVEL_S + 1, 1.0)],  # kept for a while
-        [(A, 0.0, 1.0 + 2 * BOTH_WAYS_WITHIN_S)],  # too late
-        [(B, 0.0, 1.0)],  # came out elsewhere
-    ):
-        discovery = discovered()
-        discovery.note_crossing(A, FAR, 0.0, 1.0)
-        for to, travel_s, now_s in back:
-            discovery.note_crossing(FAR, to, travel_s, now_s)
-        assert discovery.network == before
-    discovery.note_crossing(A, A, 0.0, 1.0)
-    discovery.note_crossing(A, B, 0.0, 1.0)
-    discovery.note_crossing(B, A, 0.0, 1.0)
-    assert discovery.network == before, "a switch has no link to itself"
+@pytest.mark.parametrize(
+    "crossings",
+    [
+        [(A, FAR, 0.0, 1.0)],
+        [(A, FAR, 0.0, 1.0), (FAR, A, LINK_TRAVEL_S + 1, 1.0)],
+        [(A, FAR, 0.0, 1.0), (FAR, A, 0.0, 1.0 + 2 * BOTH_WAYS_WITHIN_S)],
+        [(A, FAR, 0.0, 1.0), (FAR, B, 0.0, 1.0)],
+        [(A, A, 0.0, 1.0), (A, B, 0.0, 1.0), (B, A, 0.0, 1.0)],
+    ],
+    ids=["one way", "kept for a while", "too late", "comes out elsewhere", "from a switch to itself"],
+)
+def test_a_link_needs_probes_that_cross_it_both_ways_in_time(discovery, crossings):
+    before = discovery.network
+    for crossing in crossings:
+        discovery.note_crossing(*crossing)
+    assert discovery.network == before
 
 
-def test_hosts_are_found_where_their_frames_enter_and_never_behind_a_link():
-    discovery = discovered()
+def test_hosts_are_found_where_their_frames_enter_and_never_behind_a_link(discovery):
     discovery.add_host(MAC, "10.0.0.1", A, 1.0)
     discovery.add_host(OTHER, "10.0.0.2", FAR, 1.0)
     assert hosts_of(discovery) == {MAC: (A, ("10.0.0.1",))}
@@ -80,28 +80,25 @@ def test_hosts_are_found_where_their_frames_enter_and_never_behind_a_link():
     assert hosts_of(discovery) == {}, "frames there came from another switch"
 
 
-def test_a_port_that_has_just_come_up_may_still_lead_to_a_switch():
-    discovery = discovered()
+def test_a_port_that_has_just_come_up_may_still_lead_to_a_switch(discovery):
     discovery.set_port(B, False, 5.0)
     discovery.set_port(B, True, 6.0)
     assert not discovery.is_access(B, 6.0 + SETTLING_S / 2)
     assert discovery.is_access(B, 6.0 + SETTLING_S)
 
 
-def test_a_host_moves_when_it_has_been_silent_or_its_cable_was_cut():
-    for cut in (False, True):
-        discovery = discovered()
-        discovery.add_host(MAC, None, A, 1.0)
-        discovery.add_host(MAC, None, B, 1.5)
-        assert (hosts_of(discovery)[MAC][0], discovery.refused) == (A, 1), "its last frame was a moment ago"
-        if cut:
-            discovery.set_port(A, False, 1.6)
-        discovery.add_host(MAC, None, B, 1.7 if cut else 1.0 + MAC_HELD_S)
-        assert hosts_of(discovery)[MAC][0] == B
+def test_a_host_moves_when_it_has_been_silent_or_its_cable_was_cut(discovery):
+    discovery.add_host(MAC, None, A, 1.0)
+    discovery.add_host(MAC, None, B, 1.5)
+    assert (hosts_of(discovery)[MAC][0], discovery.refused) == (A, 1), "its last frame was a moment ago"
+    discovery.add_host(MAC, None, B, 1.0 + MAC_HELD_S)
+    assert hosts_of(discovery)[MAC][0] == B
+    discovery.set_port(B, False, 1.1 + MAC_HELD_S)
+    discovery.add_host(MAC, None, A, 1.2 + MAC_HELD_S)
+    assert hosts_of(discovery)[MAC][0] == A
 
 
-def test_no_host_takes_an_address_that_another_one_uses():
-    discovery = discovered()
+def test_no_host_takes_an_address_that_another_one_uses(discovery):
     discovery.add_host(MAC, "10.0.0.1", A, 1.0)
     discovery.add_host(OTHER, "10.0.0.1", B, 2.0)
     assert (discovery.owner("10.0.0.1"), discovery.refused) == (MAC, 1)
@@ -109,8 +106,7 @@ def test_no_host_takes_an_address_that_another_one_uses():
     assert discovery.owner("10.0.0.1") == OTHER
 
 
-def test_the_addresses_of_a_port_and_of_a_host_are_limited():
-    discovery = discovered()
+def test_the_addresses_of_a_port_and_of_a_host_are_limited(discovery):
     for number in range(2 * MACS_PER_PORT):
         discovery.add_host(f"02:00:00:00:01:{number:02x}", None, A, 1.0)
     assert len(hosts_of(discovery)) == MACS_PER_PORT

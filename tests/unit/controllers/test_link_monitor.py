@@ -3,11 +3,12 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 
 from controllers.forwarding.link_monitor import URGENCY, LinkChange, LinkMonitor, ProbePlan
-from controllers.forwarding.link_probes import Prober, is_probe
+from controllers.forwarding.link_probes import Probe, Prober, is_probe
 from controllers.network.paths import Edge, Hop
 
 EDGE = Edge("s1", 1, "s2", 2)
@@ -35,8 +36,7 @@ class Link:
         self.monitor = LinkMonitor(ProbePlan(period_s=PERIOD_S, **plan))
         self.monitor.watch([EDGE], 0.0)
         self.crosses = {FORTH: True, BACK: True}
-        self.traffic = False
-        self.deaf = False
+        self.traffic = self.deaf = False
         self.travel_s = travel_s
         self.loss, self._chance = 0.0, random.Random(1)
         self.probed = 0
@@ -50,15 +50,20 @@ class Link:
         for _ in range(round(seconds / TICK_S)):
             self._tick()
 
+    def cut(self, seconds: float, way: Hop = FORTH) -> None:
+        """Loses everything that way for so long."""
+        self.crosses[way] = False
+        self.run(seconds)
+        self.crosses[way] = True
+
+    def found_within(self, way: Hop) -> float:
+        """Cuts it; returns the seconds until that is a change."""
+        begin_s, known = self.now_s, len(self.changes)
+        self.cut(5.0, way)
+        return self.changes[known][0] - begin_s
+
     def note(self, changes) -> None:
         self.changes += [(self.now_s, change) for change in changes]
-
-    def found_within(self, hop: Hop) -> float:
-        """Returns the seconds from its loss of everything in one direction to the change."""
-        begin_s, known = self.now_s, len(self.changes)
-        self.crosses[hop] = False
-        self.run(5.0)
-        return self.changes[known][0] - begin_s
 
     def port(self, live: bool) -> None:
         self.note(self.monitor.on_port("s1", 1, live, self.now_s))
@@ -90,8 +95,7 @@ def test_a_black_hole_is_found_within_two_periods_and_a_little_and_by_no_more_th
     for way in (FORTH, BACK):
         link = Link()
         usual = link.probed
-        link.crosses[way] = False
-        link.run(1.0)
+        link.cut(1.0, way)
         ((at_s, change),) = link.changes
         assert change == LinkChange(EDGE, False, "black hole")
         assert at_s - 1.0 <= SOON_S
@@ -113,9 +117,7 @@ def test_occasionally_lost_probes_kill_no_idle_link_however_long_it_is():
     for travel_s in (0.0, 0.3):
         link = Link(travel_s)
         for _ in range(20):
-            link.crosses[FORTH] = False
-            link.run(PERIOD_S)
-            link.crosses[FORTH] = True
+            link.cut(PERIOD_S)
             link.run(3 * PERIOD_S)
         assert link.changes == [], travel_s
 
@@ -130,8 +132,7 @@ def test_a_link_that_loses_frames_by_chance_is_alive_and_one_that_loses_all_is_s
     link.changes.clear()
     link.run(600.0)
     assert link.changes == []
-    link.crosses[FORTH] = False
-    link.run(1.0)
+    link.cut(1.0)
     assert [change.cause for _, change in link.changes] == ["black hole"]
 
 
@@ -139,7 +140,6 @@ def test_what_a_dead_link_lost_does_not_count_as_loss_by_chance():
     link, found_s = Link(), []
     for _ in range(5):
         found_s.append(link.found_within(FORTH))
-        link.crosses[FORTH] = True
         link.run(10.0)
     assert max(found_s) <= found_s[0] + 2 * TICK_S, found_s
 
@@ -163,18 +163,13 @@ def test_what_a_link_lost_long_ago_is_forgotten():
 
 def test_a_link_is_back_when_enough_probes_in_a_row_have_arrived_and_not_before():
     link = Link(returning=5)
-    link.crosses[FORTH] = False
-    link.run(1.0)
-    link.crosses[FORTH] = True
+    link.cut(1.0)
     link.run(3 * PERIOD_S)
-    link.crosses[FORTH] = False
-    link.run(5 * PERIOD_S)
-    link.crosses[FORTH] = True
+    link.cut(5 * PERIOD_S)
     link.run(4 * PERIOD_S)
     assert [change.up for _, change in link.changes] == [False]
     link.run(3 * PERIOD_S)
-    assert [change.up for _, change in link.changes] == [False, True]
-    assert link.changes[-1][1].cause == "back"
+    assert [(change.up, change.cause) for _, change in link.changes][1:] == [(True, "back")]
 
 
 def test_a_port_that_is_down_is_a_change_at_once_and_so_is_its_return():
@@ -198,8 +193,7 @@ def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links()
     link.run(3.0)
     assert link.changes == []
     link.deaf = False
-    link.crosses[FORTH] = False
-    link.run(1.0)
+    link.cut(1.0)
     assert len(link.changes) == 1
 
 
@@ -251,7 +245,7 @@ class BusyEnds:
         self.carried: Counter[Hop] = Counter()
         self.frames: list[tuple[Hop, float]] = []
         self.told: dict[str, list[tuple[Hop | None, float]]] = {name: [] for name in SWITCHES}
-        self.answers: dict[str, list[Callable[[], Iterable[LinkChange]]]] = {name: [] for name in SWITCHES}
+        self.answers: dict[str, list[Callable[[float], Iterable[LinkChange]]]] = {name: [] for name in SWITCHES}
         self.changes: list[LinkChange] = []
 
     def tick(self) -> None:
@@ -263,31 +257,25 @@ class BusyEnds:
 
     def work(self, switch: str) -> None:
         """Sends probes and reads counters, as told, and after that takes in what has come over the link."""
-        out = FORTH if switch == FORTH.switch else BACK
+        out, answers = FORTH if switch == FORTH.switch else BACK, self.answers[switch]
         for hop, told_s in self.told[switch]:
             if hop is None:
-                self._answer(switch, out, (self.carried[out], self.carried[out.reversed()]), told_s)
+                numbers = self.carried[out], self.carried[out.reversed()]
+                answers.append(partial(self.monitor.on_counters, switch, out.port, *numbers, requested_s=told_s))
             else:
                 self.carried[hop] += 1
                 self.frames.append((hop, told_s))
         self.told[switch] = []
         for hop, sent_s in [it for it in self.frames if it[0].next_switch == switch]:
-            self.answers[switch].append(
-                lambda hop=hop, at_s=sent_s: self.monitor.on_probe(hop, self.now_s - at_s, self.now_s)
-            )
+            answers.append(lambda now_s, hop=hop, sent_s=sent_s: self.monitor.on_probe(hop, now_s - sent_s, now_s))
         self.frames = [it for it in self.frames if it[0].next_switch != switch]
 
     def hear(self, switch: str) -> None:
         for answer in self.answers[switch]:
-            self.changes += answer()
+            self.changes += answer(self.now_s)
             for name in self.monitor.pop_wanted():
                 self.told[name].append((None, self.now_s))
         self.answers[switch] = []
-
-    def _answer(self, switch: str, out: Hop, numbers: tuple[int, int], requested_s: float) -> None:
-        self.answers[switch].append(
-            lambda: self.monitor.on_counters(switch, out.port, *numbers, self.now_s, requested_s=requested_s)
-        )
 
 
 STEPS = ("tick", "work s1", "work s2", "hear s1", "hear s2")
@@ -306,22 +294,14 @@ def test_no_link_looks_dead_because_its_switches_or_the_controller_are_behind_wi
 SENT_S = 100.0
 
 
-def test_a_probe_is_decoded_to_what_was_sent():
-    prober = Prober()
-    frame = prober.encode(7, 3, SENT_S)
-    probe = prober.decode(frame, SENT_S + 0.5)
-    assert is_probe(frame)
-    assert (probe.dpid, probe.port, probe.sent_s) == (7, 3, SENT_S)
-    assert prober.received == 1
-
-
-def test_a_probe_counts_once():
+def test_a_probe_is_decoded_to_what_was_sent_and_counts_once():
     prober = Prober()
     first, second, other = (prober.encode(7, port, SENT_S + late_s) for port, late_s in ((3, 0.0), (3, 0.1), (4, 0.0)))
-    assert prober.decode(second, SENT_S + 1) is not None
+    assert is_probe(second)
+    assert prober.decode(second, SENT_S + 1) == Probe(7, 3, SENT_S + 0.1)
     assert prober.decode(second, SENT_S + 1) is None
     assert prober.decode(first, SENT_S + 1) is None, "it comes after a newer one"
-    assert prober.decode(other, SENT_S + 1) is not None, "it is of another port"
+    assert prober.decode(other, SENT_S + 1) == Probe(7, 4, SENT_S), "it is of another port"
     assert prober.received == 2
 
 

@@ -3,8 +3,6 @@
 import pytest
 
 from controllers.forwarding.link_monitor import URGENCY
-from controllers.forwarding.rule_manager import RuleRefused, forwarding_table
-from controllers.network.description import Network
 from controllers.openflow.cookies import RuleKind
 from controllers.openflow.event_table import Event, PacketIn
 from controllers.openflow.rules import Output
@@ -18,8 +16,6 @@ from tests.support.steering_model import FABRIC, FLOW, H1, H2, H3, follow, frame
 from tests.support.tcp_frames import ipv4, tcp
 
 UNKNOWN = "02:00:00:00:00:99"
-
-
 SYN_FRAME, LOST_FRAME = (
     bytes.fromhex((target + H1[0].mac).replace(":", "")) + rest
     for target, rest in ((H2[0].mac, ipv4(tcp())[12:]), (UNKNOWN, bytes(50)))
@@ -29,8 +25,8 @@ SYN_FRAME, LOST_FRAME = (
 class Controlled:
     """A controller and its switches, which report and confirm when the test says so."""
 
-    def __init__(self, described: Network | None = FABRIC, policy: str = "disjoint") -> None:
-        self.table = steering_table(Settings(policy, rest=()), described)
+    def __init__(self, policy: str = "disjoint") -> None:
+        self.table = steering_table(Settings(policy, rest=()), FABRIC)
         self.channels = {switch.name: MemoryChannel(switch.dpid) for switch in FABRIC.switches}
 
     def connect(self, *names: str) -> None:
@@ -48,13 +44,10 @@ class Controlled:
         while waiting := [name for name, channel in self.channels.items() if channel.barriers]:
             self.report(Event.CONFIRMED, waiting[0], self.channels[waiting[0]].barriers.pop(0))
 
-    def packet_in(self, name: str, port: int, frame: bytes, table=Table.WATCH, cookie=0, now_s=1.0) -> None:
-        connection = self.table.switches.by_channel[self.channels[name]]
-        packet = PacketIn(connection, port, frame, len(frame), table, cookie, now_s)
-        self.table.handle(Event.PACKET_IN, packet)
-
-    def hold_syn(self) -> None:
-        self.packet_in("e1", H1[0].port, SYN_FRAME, cookie=RuleKind.HOLD.cookie)
+    def packet_in(self, frame: bytes, table=Table.WATCH, cookie=RuleKind.HOLD.cookie) -> None:
+        """A host's frame, by default a SYN that its switch holds."""
+        connection = self.table.switches.by_channel[self.channels["e1"]]
+        self.table.handle(Event.PACKET_IN, PacketIn(connection, H1[0].port, frame, len(frame), table, cookie, 1.0))
 
     def path(self) -> list[str]:
         """The switches at which the flow's frames arrive one after the other."""
@@ -71,21 +64,20 @@ def steered() -> Controlled:
 
 
 def test_probes_wait_until_a_switch_has_confirmed_its_rules():
-    controlled, channel = Controlled(), MemoryChannel(FABRIC.switches[0].dpid)
-    controlled.table.connect(channel, 0.0)
-    steps = [step for _, steps in controlled.table.tasks for step in steps]
+    controlled = Controlled()
+    e1, steps = controlled.channels["e1"], [step for _, steps in controlled.table.tasks for step in steps]
+    controlled.table.connect(e1, 0.0)
 
     def probed() -> int:
-        channel.frames.clear()
+        e1.frames.clear()
         for number in range(URGENCY):
             for step in steps:
                 step(number * 0.025)
-        return len(channel.frames)
+        return len(e1.frames)
 
     assert probed() == 0
-    connection = controlled.table.switches.by_channel[channel]
-    controlled.table.handle(Event.CONFIRMED, connection, channel.barriers.pop(0))
-    assert probed() == len(FABRIC.next_hops.link_ports(connection.switch.name)) > 0
+    controlled.confirm()
+    assert probed() == len(FABRIC.next_hops.link_ports("e1")) > 0
 
 
 def test_a_switch_is_ready_when_it_has_confirmed_everything_that_it_was_sent(capsys):
@@ -100,17 +92,8 @@ def test_a_switch_is_ready_when_it_has_confirmed_everything_that_it_was_sent(cap
     assert capsys.readouterr().out.startswith("switch e1 ready: ")
     assert not stranger.sent
     assert "a switch with dpid 99 connected" in output.err
-
-
-def test_a_refused_base_rule_is_an_error_and_its_switch_is_never_ready(capsys):
-    table = forwarding_table(FABRIC)
-    table.connect(MemoryChannel(1), 0.0)
-    connection = table.switches.by_name["e1"]
-    table.handle(Event.REFUSED, connection, 77, "other")
-    assert "refused a message: other" in capsys.readouterr().err
-    with pytest.raises(RuleRefused, match="switch e1 refused"):
-        table.handle(Event.REFUSED, connection, 1, "full")
-    assert (table.switches.by_channel, table.switches.by_name) == ({}, {})
+    controlled.report(Event.REFUSED, "e1", 1, "other")
+    assert "switch e1 refused a message: other" in capsys.readouterr().err, "it is no base rule any more"
 
 
 def test_the_end_of_an_old_connection_does_not_end_the_new_one_of_its_switch(steered):
@@ -124,7 +107,7 @@ def test_the_end_of_an_old_connection_does_not_end_the_new_one_of_its_switch(ste
 
 def test_a_held_syn_goes_on_when_its_path_is_confirmed_and_its_flow_leaves_links_that_go_down(steered, capsys):
     e1 = steered.channels["e1"]
-    steered.hold_syn()
+    steered.packet_in(SYN_FRAME)
     ((core, channel),) = ((name, it) for name, it in steered.channels.items() if it.barriers)
     steered.report(Event.CONFIRMED, core, channel.barriers.pop())
     assert e1.frames == [], "its own rules are not confirmed yet"
@@ -146,20 +129,19 @@ def test_a_held_syn_goes_on_when_its_path_is_confirmed_and_its_flow_leaves_links
 
 @pytest.mark.parametrize("how", ["refused", "disconnected"])
 def test_a_held_syn_whose_path_fails_goes_on_as_forwarding_would_send_it(steered, how):
-    steered.hold_syn()
+    steered.packet_in(SYN_FRAME)
     ((core, channel),) = ((name, it) for name, it in steered.channels.items() if it.barriers)
     if how == "refused":
         steered.report(Event.REFUSED, core, channel.barriers[0] - 1, "full")
     else:
         steered.table.disconnect(channel)
-    ((_, _, actions),) = steered.channels["e1"].frames
-    assert actions == (Output(1),)
+    assert [actions for _, _, actions in steered.channels["e1"].frames] == [(Output(1),)]
 
 
 def test_frames_wait_until_all_switches_have_reported_their_rules():
     controlled = Controlled()
     controlled.connect("e1")
-    controlled.hold_syn()
+    controlled.packet_in(SYN_FRAME)
     assert not controlled.channels["e1"].frames and not controlled.channels["e1"].barriers
     controlled.connect("e2", "c1", "c2")
     assert len(controlled.channels["e1"].frames) == 1
@@ -167,7 +149,7 @@ def test_frames_wait_until_all_switches_have_reported_their_rules():
 
 def test_a_frame_to_an_unknown_destination_is_reported_once_and_dropped(steered, capsys):
     for _ in range(2):
-        steered.packet_in("e1", H1[0].port, LOST_FRAME, table=Table.BASE)
+        steered.packet_in(LOST_FRAME, Table.BASE, cookie=0)
     assert capsys.readouterr().err == f"switch e1: no rule for {H1[0].mac} -> {UNKNOWN} (no. 1); dropped\n"
     (rule,) = (it.rule for it in steered.channels["e1"].rules.values() if it.rule.hard_timeout_s == DROP_S)
     assert (rule.table, rule.match, rule.actions) == (Table.BASE, (("eth_dst", UNKNOWN),), ())

@@ -1,6 +1,7 @@
 """Paths are real, disjoint and as many as there can be; each policy chooses what its name says, on any network."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controllers.network.description import Link, Network, Switch, SwitchPort
 from controllers.network.paths import Edge, LinkState, Path, Topology, edge_between
 from controllers.packets.segments import FlowKey
-from controllers.subflows.policies import DEFAULT_POLICY, MAX_PATHS, POLICIES, PathRequest, ecmp_choice, policy_named
+from controllers.subflows.policies import MAX_PATHS, POLICIES, PathRequest, ecmp_choice, policy_named
 from flightpath.errors import UsageError
 
 SOURCE, TARGET = "s0", "s1"
@@ -20,26 +20,29 @@ FLOW = FlowKey("10.0.0.1", "10.0.0.2", 1000, 80)
 CAPACITIES = st.sampled_from([None, 10e6, 20e6, 50e6])
 
 
+def edges_between(pairs: Iterable[Iterable[str]]) -> Iterator[Edge]:
+    """Yields a link for each pair of switches, at the next free port of either."""
+    port: Counter[str] = Counter()
+    for pair in pairs:
+        port.update(pair)
+        yield edge_between(*((switch, port[switch]) for switch in pair))
+
+
 @st.composite
 def link_states(draw, capacities=CAPACITIES):
     """Links between up to six switches, often parallel ones, some of them down."""
-    ends = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
-    port, states = Counter(), []
-    for pair in draw(st.lists(ends, min_size=1, max_size=11)):
-        there = []
-        for number in pair:
-            port[number] += 1
-            there.append((f"s{number}", port[number]))
-        states.append(
-            LinkState(
-                edge_between(*there),
-                capacity_bps=draw(capacities),
-                delay_s=draw(st.sampled_from([None, 0.001, 0.01])),
-                load_bps=draw(st.sampled_from([0.0, 2e6, 9e6])),
-                up=draw(st.integers(0, 9)) > 0,
-            )
+    switches = st.sampled_from([f"s{number}" for number in range(6)])
+    pairs = st.lists(st.tuples(switches, switches).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=11)
+    return [
+        LinkState(
+            edge,
+            capacity_bps=draw(capacities),
+            delay_s=draw(st.sampled_from([None, 0.001, 0.01])),
+            load_bps=draw(st.sampled_from([0.0, 2e6, 9e6])),
+            up=draw(st.integers(0, 9)) > 0,
         )
-    return states
+        for edge in edges_between(draw(pairs))
+    ]
 
 
 def topology_of(states) -> Topology:
@@ -48,33 +51,26 @@ def topology_of(states) -> Topology:
 
 def in_use_of(states):
     """What other subflows of the connection may use."""
-    counts = st.dictionaries(st.sampled_from([state.edge for state in states]), st.integers(1, 3))
-    return counts.map(Counter)
+    return st.dictionaries(st.sampled_from([state.edge for state in states]), st.integers(1, 3)).map(Counter)
 
 
 networks = link_states()
-networks_in_use = link_states().flatmap(lambda states: st.tuples(st.just(states), in_use_of(states)))
 
 
 def all_paths(states) -> list[tuple[Edge, ...]]:
     """The links of every path that visits no switch twice: by trying."""
     graph = networkx.MultiGraph()
     graph.add_nodes_from([SOURCE, TARGET])
-    for state in states:
-        if state.up:
-            graph.add_edge(state.edge.switch, state.edge.other_switch, key=state.edge)
+    graph.add_edges_from((*state.edge[::2], state.edge, {}) for state in states if state.up)
     return [tuple(key for _, _, key in edges) for edges in networkx.all_simple_edge_paths(graph, SOURCE, TARGET)]
 
 
 def most_disjoint(states) -> int:
     """The maximum flow, by another algorithm of another kind of graph."""
-    graph = networkx.DiGraph()
+    graph = networkx.Graph()
     graph.add_nodes_from([SOURCE, TARGET])
-    for state in states:
-        there = state.edge[::2]
-        for ends in (there, there[::-1]) if state.up else ():
-            capacity = graph.get_edge_data(*ends, {"capacity": 0})["capacity"]
-            graph.add_edge(*ends, capacity=capacity + 1)
+    parallel = Counter(state.edge[::2] for state in states if state.up)
+    graph.add_edges_from((*ends, {"capacity": count}) for ends, count in parallel.items())
     return networkx.maximum_flow_value(graph, SOURCE, TARGET)
 
 
@@ -88,25 +84,10 @@ def check_walk(path: Path, states) -> None:
     assert path.edges == tuple(edge_between(hop[:2], hop[2:]) for hop in path.hops)
 
 
-def shared(edges, in_use) -> int:
-    return sum(in_use[edge] for edge in edges)
-
-
-def equal_paths(n: int, **attributes) -> list[LinkState]:
+def equal_paths(n: int) -> list[LinkState]:
     """`n` paths of two links from s0 to s1, each over a core switch of its own."""
-    links = []
-    for number in range(1, n + 1):
-        links.append(LinkState(edge_between((SOURCE, number), (f"c{number}", 1)), **attributes))
-        links.append(LinkState(edge_between((f"c{number}", 2), (TARGET, number)), **attributes))
-    return links
-
-
-def trap() -> list[LinkState]:
-    """The shortest path from s0 to s1 is the middle one, over a and b; with it no second one is disjoint."""
-    ends = [(("s0", 1), ("a", 1)), (("s0", 2), ("c", 1)), (("a", 2), ("b", 1)), (("a", 3), ("d", 1))]
-    ends += [(("c", 2), ("e", 1)), (("e", 2), ("b", 2)), (("b", 3), ("s1", 1)), (("d", 2), ("f", 1))]
-    ends += [(("f", 2), ("s1", 2))]
-    return [LinkState(edge_between(*pair)) for pair in ends]
+    cores = [f"c{number}" for number in range(1, n + 1)]
+    return [LinkState(edge) for edge in edges_between(pair for it in cores for pair in ((SOURCE, it), (it, TARGET)))]
 
 
 @given(networks, st.integers(1, 9))
@@ -164,12 +145,10 @@ def test_a_path_needs_a_known_switch_and_no_links_to_the_switch_itself(name):
     assert POLICIES[name].choose(topology_of([]), PathRequest(SOURCE, "nowhere", flow=FLOW)) is None
 
 
-@given(networks_in_use, st.sampled_from(sorted(POLICIES)), st.booleans())
-def test_every_policy_chooses_a_walk_whenever_there_is_one(case, name, multipath):
-    states, in_use = case
-    path = POLICIES[name].choose(
-        topology_of(states), PathRequest(SOURCE, TARGET, in_use, flow=FLOW, multipath=multipath)
-    )
+@given(networks, st.data(), st.sampled_from(sorted(POLICIES)), st.booleans())
+def test_every_policy_chooses_a_walk_whenever_there_is_one(states, data, name, multipath):
+    request = PathRequest(SOURCE, TARGET, data.draw(in_use_of(states)), flow=FLOW, multipath=multipath)
+    path = POLICIES[name].choose(topology_of(states), request)
     assert (path is None) == (not all_paths(states))
     if path is not None:
         check_walk(path, states)
@@ -208,12 +187,14 @@ def test_disjoint_gives_each_subflow_links_of_its_own_until_there_are_no_more(st
     topology, in_use = topology_of(states), Counter()
     for _ in range(min(MAX_PATHS, most_disjoint(states))):
         path = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, in_use))
-        assert not shared(path.edges, in_use)
+        assert not any(in_use[edge] for edge in path.edges)
         in_use.update(path.edges)
 
 
 def test_disjoint_does_not_fall_for_the_shortest_path_that_blocks_all_others():
-    topology = topology_of(trap())
+    """It is the middle one, over a and b: with it no second one is disjoint."""
+    pairs = ["s0-a", "s0-c", "a-b", "a-d", "c-e", "e-b", "b-s1", "d-f", "f-s1"]
+    topology = topology_of(LinkState(edge) for edge in edges_between(pair.split("-") for pair in pairs))
     first = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET))
     second = POLICIES["disjoint"].choose(topology, PathRequest(SOURCE, TARGET, Counter(first.edges)))
     assert not set(first.edges) & set(second.edges)
@@ -254,48 +235,29 @@ def test_ecmp_spreads_evenly_and_the_same_way_everywhere():
 
 
 def test_the_least_delay_decides_among_paths_of_equal_length():
-    slow, fast = equal_paths(2)[:2], equal_paths(2)[2:]
-    states = [LinkState(it.edge, delay_s=0.05) for it in slow] + [LinkState(it.edge, delay_s=0.01) for it in fast]
+    states = [replace(state, delay_s=0.05 if "c1" in state.edge else 0.01) for state in equal_paths(2)]
     for name in ("shortest", "disjoint", "widest", "least-loaded", "single"):
         assert POLICIES[name].choose(topology_of(states), PathRequest(SOURCE, TARGET)).switches == ("s0", "c2", "s1")
 
 
 def test_policies_by_name():
-    assert next(iter(POLICIES)) == DEFAULT_POLICY
     assert policy_named("least-loaded").name == "least-loaded"
-    assert [policy.name for policy in POLICIES.values() if policy.in_switch] == ["ecmp"]
-    with pytest.raises(UsageError, match="did you mean 'least-loaded'") as caught:
+    with pytest.raises(UsageError, match="did you mean 'least-loaded'"):
         policy_named("least_loded")
-    assert caught.value.exit_code == 2
     with pytest.raises(UsageError, match="known: disjoint, shortest"):
         policy_named("qqq")
 
 
-def test_a_topology_from_a_description():
-    network = Network(
-        (Switch("s0", 1), Switch("s1", 2), Switch("s2", 3)), links=(Link(SwitchPort("s1", 4), SwitchPort("s0", 2)),)
-    )
-    topology = Topology.from_network(network)
-    assert sorted(topology.graph) == ["s0", "s1", "s2"]
-    assert topology.state(Edge("s0", 2, "s1", 4)) == LinkState(Edge("s0", 2, "s1", 4))
-    assert topology.edge_at("s1", 4) == topology.edge_at("s0", 2) == Edge("s0", 2, "s1", 4)
-    assert topology.edge_at("s1", 5) is None
-
-
-def test_changes_are_seen_at_once_and_loads_keep_the_paths():
-    states = equal_paths(2)
-    topology = topology_of(states)
+def test_changes_have_a_new_version_and_loads_keep_the_paths():
+    topology, edge = topology_of(equal_paths(2)), equal_paths(2)[0].edge
     before, version = topology.disjoint_paths(SOURCE, TARGET, 8), topology.version
-    topology.update(LinkState(states[0].edge, load_bps=1e6))
-    assert (topology.version, topology.state(states[0].edge).load_bps) == (version, 1e6)
+    topology.update(LinkState(edge, load_bps=1e6))
+    assert (topology.version, topology.state(edge).load_bps) == (version, 1e6)
     assert topology.disjoint_paths(SOURCE, TARGET, 8) is before
-    topology.update(LinkState(states[0].edge, up=False))
+    topology.update(LinkState(edge, up=False))
     assert topology.version != version
-    assert topology.disjoint_paths(SOURCE, TARGET, 8) == before[1:]
-    topology.update(states[0])
-    topology.remove(states[2].edge)
-    assert topology.disjoint_paths(SOURCE, TARGET, 8) == before[:1]
-    topology.remove(states[2].edge)
+    for _ in range(2):
+        topology.remove(edge)
 
 
 @given(networks, networks)

@@ -24,8 +24,7 @@ def completed(line: str, **environment: str) -> list[str]:
     """What a shell would offer after the line, as argcomplete's own shell code asks."""
     asking = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
     script = f"exec 8>&1 9>&2 >/dev/null; exec {FLIGHTPATH}"
-    environ = {**os.environ, **environment, **asking}
-    told = finished(["bash", "-c", script], env=environ)
+    told = finished(["bash", "-c", script], env={**os.environ, **environment, **asking})
     assert told.returncode == 0, told.stderr
     return told.stdout.split()
 

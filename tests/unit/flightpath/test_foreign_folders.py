@@ -20,8 +20,6 @@ from tests.support.finished import finished
 
 FLOORS = [folder.name for folder in PROJECT.iterdir() if (folder / "__init__.py").exists() and folder.name != "tests"]
 SCRIPTS = [point.name for point in distribution("flightpath").entry_points if point.group == "console_scripts"]
-WITHOUT_FOLDER = ("-P", "-I")
-STARTS_STREAMS = "from probes.preflight.transfer.pool import WorkerPool\nWorkerPool([]).connect()"
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ def test_no_command_of_ours_runs_them_and_each_calls_itself_by_the_name_that_was
 
 def test_none_of_the_processes_that_preflight_forks_its_streams_from_runs_them(hostile):
     script = hostile.parent / "script.py"
-    script.write_text(STARTS_STREAMS)
+    script.write_text("from probes.preflight.transfer.pool import WorkerPool\nWorkerPool([]).connect()")
     run_in(hostile, [sys.executable, script])
 
 
@@ -73,7 +71,7 @@ def test_each_python_that_is_started_anywhere_has_no_folder_on_its_path():
     sources = [file for floor in FLOORS for file in (PROJECT / floor).rglob("*.py")]
     found = {f"{file.relative_to(PROJECT)}:{line}": option for file in sources for line, option in started(file)}
     assert len(found) > 10
-    assert {where: option for where, option in found.items() if option not in WITHOUT_FOLDER} == {}
+    assert {where: option for where, option in found.items() if option not in ("-P", "-I")} == {}
 
 
 def started(file: Path) -> Iterator[tuple[int, str]]:

@@ -78,8 +78,7 @@ def installed(wheel, tmp_path_factory) -> Installed:
     variables |= {"HOME": str(elsewhere), "XDG_CACHE_HOME": ""}
 
     def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        argv = [environment / "bin" / program, *arguments]
-        return finished(argv, cwd=elsewhere, env=variables)
+        return finished([environment / "bin" / program, *arguments], cwd=elsewhere, env=variables)
 
     return run
 
@@ -126,7 +125,6 @@ def test_without_mininet_a_scenario_says_so(wheel, tmp_path):
     """With nothing but the wheel: a scenario's module could not even be loaded."""
     with zipfile.ZipFile(wheel) as content:
         content.extractall(tmp_path)
-    argv = [sys.executable, "-S", "-m", "scenarios.mptcp_load", "--help"]
-    done = finished(argv, cwd=tmp_path)
+    done = finished([sys.executable, "-S", "-m", "scenarios.mptcp_load", "--help"], cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr.startswith("error: Mininet is not installed for ")
