@@ -14,9 +14,8 @@ from tests.support.finished import finished
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """Folder of the libraries; another one is preloaded already."""
-    built = shutil.copytree(
-        native.binary("relay").parent, tmp_path / "a b $c", ignore=shutil.ignore_patterns("objects")
-    )
+    own, unneeded = native.binary("relay").parent, shutil.ignore_patterns("objects")
+    built = shutil.copytree(own, tmp_path / "a b $c", ignore=unneeded)
     monkeypatch.setattr(native, "_BUILD", built)
     monkeypatch.setenv("LD_PRELOAD", "libm.so.6")
     return built

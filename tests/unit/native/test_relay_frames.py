@@ -4,19 +4,7 @@ import ctypes
 
 import pytest
 
-from tests.support.relay_line import (
-    ECN,
-    TCP4,
-    UDP4,
-    VARIANTS,
-    VNET,
-    WITH_FLAGS,
-    Line,
-    content,
-    driver,
-    gso_packet,
-    segmented,
-)
+from tests.support.relay_line import UDP4, VARIANTS, VNET, WITH_FLAGS, Line, content, driver, gso_packet, segmented
 
 
 def measure(data):
@@ -122,12 +110,9 @@ def test_a_checksum_that_lies_outside_the_packet_is_left_alone():
     ("payload", "variant", "segments", "headers"),
     [
         (1448, {"gso_type": 0, "gso_size": 0}, 1, 66),
-        *(
-            (payload, {}, segments, 66)
-            for payload, segments in ((1448, 1), (1449, 2), (44 * 1448, 44), (44 * 1448 + 1, 45))
-        ),
+        (1448, {}, 1, 66),
+        (44 * 1448 + 1, {}, 45, 66),
         (2896, {"version": 6}, 2, 86),
-        (2896, {"gso_type": TCP4 | ECN}, 2, 66),
         (2896, {"vlan": True}, 2, 70),
         (2500, {"udp": True, "gso_size": 1000}, 3, 42),
         (2896, {"hdr_len": 9999}, 2, 66),  # which is not believed
@@ -141,7 +126,6 @@ def test_each_segment_is_charged_its_headers(payload, variant, segments, headers
     "frame",
     [
         b"",
-        bytes(9),
         bytes(23),
         gso_packet(bytes(2896), gso_size=0),
         gso_packet(bytes(2896), flags=0),
@@ -150,7 +134,6 @@ def test_each_segment_is_charged_its_headers(payload, variant, segments, headers
         gso_packet(bytes(2896), csum_start=30),
         gso_packet(bytes(2896), csum_start=65535),
         gso_packet(bytes(2896), csum_offset=6),
-        gso_packet(bytes(2896), csum_offset=65535),
         gso_packet(b""),
         gso_packet(bytes(2896), options=-4),
         gso_packet(bytes(2896))[:24] + bytes(3000),

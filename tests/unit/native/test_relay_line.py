@@ -7,17 +7,7 @@ import statistics
 
 import pytest
 
-from tests.support.relay_line import (
-    MS,
-    NEVER,
-    SECOND,
-    Line,
-    driver,
-    ip_packet,
-    mark_of,
-    plain_frame,
-    plain_frames,
-)
+from tests.support.relay_line import MS, NEVER, SECOND, Line, driver, ip_packet, mark_of, plain_frame, plain_frames
 
 FULL = 1514
 
@@ -76,11 +66,8 @@ def test_queue_limits_what_waits_and_not_what_is_being_sent():
     assert line.arrive(500, now=0)
     assert line.arrive(1000, now=1 * MS)  # the second frame has started: its place is free
     assert not line.arrive(1000, now=1 * MS)
-
-
-def test_no_queue_still_passes_what_finds_the_line_idle():
     line = Line("rate_bps=8000000,queue_bytes=0")
-    assert line.arrive(1000, now=0)
+    assert line.arrive(1000, now=0), "it finds the line idle"
     assert not line.arrive(1000, now=1 * MS - 1)
     assert line.arrive(1000, now=1 * MS)
 
@@ -115,18 +102,26 @@ def survivors(line, count=500):
     return [mark_of(departure) for departure in line.departures(SECOND)]
 
 
-@pytest.mark.parametrize("text", ["loss=0.5", "burst_enter=0.1,burst_leave=0.3", "loss=0.5,delay_ns=7,duplicate=0.5"])
-def test_seed_repeats_losses_and_directions_differ(text):
-    pattern = survivors(Line(text, seed=7, stream=0))
-    assert survivors(Line(text, seed=7, stream=0)) == pattern
-    assert survivors(Line(text, seed=7, stream=1)) != pattern
-    assert survivors(Line(text, seed=8, stream=0)) != pattern
+def departures(text, **seed):
+    return Line(text, *plain_frames(500, 100), **seed).departures(SECOND)
+
+
+@pytest.mark.parametrize(
+    "text", ["loss=0.5", "burst_enter=0.1,burst_leave=0.3", "duplicate=0.5", "corrupt=0.5", "delay_ns=999,jitter_ns=99"]
+)
+def test_a_seed_repeats_what_happens_and_directions_differ(text):
+    pattern = departures(text, seed=7, stream=0)
+    assert departures(text, seed=7, stream=0) == pattern
+    assert departures(text, seed=7, stream=1) != pattern
+    assert departures(text, seed=8, stream=0) != pattern
 
 
 def test_one_effect_does_not_change_the_chances_of_another():
-    alone = survivors(Line("loss=0.5"))
-    with_others = Line("loss=0.5,jitter_ns=1000,jitter=uniform,delay_ns=5000")
-    assert survivors(with_others) == alone
+    assert survivors(Line("loss=0.5,jitter_ns=1000,jitter=uniform,delay_ns=5000")) == survivors(Line("loss=0.5"))
+    others = "loss=0.3,burst_enter=0.1,burst_leave=0.3,duplicate=0.3,delay_ns=5000000,jitter_ns=1000000"
+    pairs = list(zip(departures(others), departures(f"{others},corrupt=0.5"), strict=True))
+    assert all((one.due, one.copies) == (other.due, other.copies) for one, other in pairs)
+    assert sum(one.data != other.data for one, other in pairs) > 100
 
 
 def test_bursts_have_the_length_and_the_share_of_their_chain():
@@ -142,7 +137,6 @@ def test_bursts_have_the_length_and_the_share_of_their_chain():
 def test_good_and_bad_states_lose_as_told():
     arrived = survivors(Line("burst_enter=0.5,burst_leave=0.5,burst_loss_bad=0.4,burst_loss_good=0.2"), 20_000)
     assert len(arrived) / 20_000 == pytest.approx(0.7, abs=0.02)
-    assert survivors(Line("burst_enter=1,burst_leave=0")) == []
 
 
 def test_a_duplicate_takes_no_time_of_the_line():
@@ -177,19 +171,6 @@ def test_corruption_flips_one_bit_behind_the_ethernet_header_and_delivers_the_pa
     line.assert_all_accounted_for()
 
 
-def test_corruption_is_repeated_by_a_seed_and_changes_no_other_sequence():
-    def data(text, **seed):
-        return [departure.data for departure in Line(text, *plain_frames(500, 100), **seed).departures(SECOND)]
-
-    assert data("corrupt=0.5", seed=7) == data("corrupt=0.5", seed=7) != data("corrupt=0.5", seed=8)
-    assert data("corrupt=0.5", seed=7) != data("corrupt=0.5", seed=7, stream=1)
-    others = "loss=0.3,burst_enter=0.1,burst_leave=0.3,duplicate=0.3,delay_ns=5000000,jitter_ns=1000000"
-    without, both = (Line(text, *plain_frames(500, 100)) for text in (others, f"{others},corrupt=0.5"))
-    expected, left = without.departures(SECOND), both.departures(SECOND)
-    assert [(each.due, each.copies) for each in left] == [(each.due, each.copies) for each in expected]
-    assert both.stats()["corrupted"] > 100
-
-
 def delays(line, count=4000, gap=20 * MS):
     """Of frames so far apart that none waits for another."""
     found = []
@@ -215,11 +196,8 @@ def test_uniform_jitter_fills_its_width():
 
 
 def test_a_frame_that_overtakes_is_not_late():
-    line = Line(
-        "rate_bps=8000000,delay_ns=50000000,jitter_ns=40000000,jitter=uniform,reorder=1,queue_bytes=1000000",
-        *plain_frames(200),
-    )
-    now, left = 0, []
+    text = "rate_bps=8000000,delay_ns=50000000,jitter_ns=40000000,jitter=uniform,reorder=1,queue_bytes=1000000"
+    line, now, left = Line(text, *plain_frames(200)), 0, []
     while (now := line.next(now)) != NEVER:
         at_once = line.departures(now)
         assert all(departure.due == now for departure in at_once)
@@ -374,16 +352,12 @@ def test_a_change_of_discipline_or_bound_loses_nothing(before, after):
     [
         ("delay_ns=1", 65536, None),
         ("rate_bps=10000000000,delay_ns=15000000", 65536, 37_500_000),
-        ("rate_bps=400000000", 50000, None),
         ("rate_bps=100000000", 12500, 125_000),
-        ("rate_bps=50000000", 6250, None),
         ("rate_bps=1000000", 0, 32768),
         ("rate_bps=1000000,queue_bytes=0", 0, 0),
         ("rate_bps=20000000", 0, None),
-        ("rate_bps=10000000000,loss=0.1", 65536, None),
         ("rate_bps=10000000000,jitter_ns=1000", 65536, None),
         ("rate_bps=10000000000,jitter_ns=1000,reorder=1", 0, None),
-        ("rate_bps=10000000000,duplicate=0.1", 0, None),
         ("rate_bps=10000000000,corrupt=0.1", 0, None),
     ],
 )

@@ -1,11 +1,8 @@
 """The tunnel's configuration: each mistake is found before anything starts, and named with its line."""
 
-import configparser
-import subprocess
+import string
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import native
 from tests.support.finished import finished
@@ -32,18 +29,12 @@ def check(tmp_path):
     key.touch(mode=0o600)
     key.write_text("0123456789abcdef\n")
 
-    def run(text: str | bytes, name: str = "tunnel.conf") -> tuple[int, str]:
-        file = tmp_path / name
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        argv = [native.binary("mptgre"), "check", file]
-        done = finished(argv, errors="replace", timeout=10)
+    def run(text: str) -> tuple[int, str]:
+        (tmp_path / "tunnel.conf").write_text(text)
+        done = finished([native.binary("mptgre"), "check", tmp_path / "tunnel.conf"], errors="replace", timeout=10)
         return done.returncode, (done.stdout + done.stderr).replace(f"{tmp_path}/", "")
 
     return run
-
-
-def test_a_good_file_is_good(check):
-    assert check(GOOD) == (0, "tunnel.conf: good; 2 paths\n")
 
 
 OTHER_VALUES = {
@@ -55,9 +46,7 @@ OTHER_VALUES = {
     "service_time_us = 0": "service_time_us = 2.7",
     "scheduler = wrr": "scheduler = rtt",
     "run = 0": "run = 16",
-    "weights = fixed": "weights = adaptive",
     "mode = adaptive": "mode = fixed",
-    "max_delay_ms = 200": "max_delay_ms = 50.5",
     "enabled = true": "enabled = 1",
     "interval_ms = 100": "interval_ms = 1e1",
     "[path]": "[ path ]",
@@ -92,9 +81,7 @@ MISTAKES = [
     ("key_file = key", "key_file = key\nport = 65536", 5, "port: '65536' is not a whole number from 1 to 65535"),
     ("key_file = key", "key_file = key\nmtu = 575", 5, "mtu: '575' is not a whole number from 576 to 65535"),
     ("key_file = key", "key_file = key\nmtu = 1000", 1, "an IPv6 address needs at least 1280"),
-    ("key_file = key", "key_file = key\nclamp_mss = 2", 5, "clamp_mss: '2' is not true or false"),
     ("key_file = key", "key_file = key\nservice_time_us = -1", 5, "'-1' is not a number from 0 to 10000"),
-    ("key_file = key", "key_file = key\nkey_file = other", 5, "'key_file' is already set in line 4"),
     ("[tunnel]", "[tunel]", 1, "unknown section [tunel]: known are tunnel, scheduling"),
     ("[tunnel]", "weight = 1\n[tunnel]", 1, "'weight' stands before the first section"),
     ("[tunnel]", "[tunnel", 1, "']' is missing at the end of '[tunnel'"),
@@ -104,12 +91,10 @@ MISTAKES = [
     ("local = 192.0.2.1", "local = 192.0.2.2", 5, "local and remote are the same address"),
     ("local = 192.0.2.1", "", 5, "local is missing"),
     ("local = 192.0.2.1", "local 192.0.2.1", 6, "'=' is missing after 'local 192.0.2.1'"),
-    ("local = 192.0.2.1", "= 192.0.2.1", 6, "unknown key ''"),
     ("local = 192.0.2.1", "local = 192.0.2.1 # a\nlocal = b", 7, "'local' is already set in line 6"),
     ("name = second", "name = path1", 8, "the path in line 5 is called 'path1', too"),
     ("name = second", "name = a b", 9, "is not a name of 1 to 32 letters"),
     ("weight = 2.5", "weight = 0", 12, "weight: '0' is not a number from 0.001 to 1000000"),
-    ("weight = 2.5", "weight = nan", 12, "'nan' is not a number"),
     ("weight = 2.5", "[scheduling]\nscheduler = best", 13, "scheduler: 'best' is not one of: wrr rtt"),
     ("weight = 2.5", "[keepalive]\nenabled = false\n[scheduling]\nscheduler = rtt", 14, "needs keepalives"),
     ("weight = 2.5", "[keepalive]\nenabled = false\n[scheduling]\nweights = adaptive", 14, "needs keepalives"),
@@ -135,42 +120,29 @@ def test_all_mistakes_are_named_at_once(check):
     assert len(check(text.replace("name =", "name").replace("[path]", "[path", 1))[1].splitlines()) == 5
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o620])
-def test_a_key_that_others_may_read_is_refused(check, tmp_path, mode):
+@pytest.mark.parametrize(
+    ("mode", "key_bytes", "words"),
+    [(0o604, 16, "others may read"), (0o640, 16, "others may read"), (0o620, 16, "chmod 600"), (0o600, 15, "16 bytes")],
+)
+def test_a_key_that_others_may_read_or_guess_is_refused(check, tmp_path, mode, key_bytes, words):
+    (tmp_path / "key").write_text("k" * key_bytes + "\n")
     (tmp_path / "key").chmod(mode)
     code, output = check(GOOD)
-    assert code == 2 and "others may read or change the key file" in output and "chmod 600" in output
-
-
-def test_a_short_key_is_refused(check, tmp_path):
-    (tmp_path / "key").write_text("0123456789abcde\n")
-    code, output = check(GOOD)
-    assert code == 2 and "less than 16 bytes" in output
+    assert code == 2 and words in output
 
 
 def test_what_a_file_holds_is_not_passed_to_the_terminal(check):
     assert check("[tunnel]\ndev\x1b[31m = 1\n")[1].startswith("tunnel.conf:2: unknown key 'dev?[31m'")
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    port=st.integers(1, 65535),
-    weight=st.floats(0.001, 1e6),
-    comment=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20),
-    blanks=st.text(" \t", max_size=4),
-)
-def test_it_is_read_as_python_reads_it(tmp_path_factory, port, weight, comment, blanks):
-    folder = tmp_path_factory.mktemp("conf")
+@pytest.mark.parametrize("comment", ["", "# = [path]", string.punctuation, "\t'\"x=1"])
+@pytest.mark.parametrize(("blanks", "port", "weight"), [("", 1, 0.001), (" ", 65535, 1e6), ("\t ", 80, 1 / 3)])
+def test_comments_blanks_and_either_end_of_a_line_are_allowed(check, comment, blanks, port, weight):
     text = (
         f"[tunnel]\ndevice={blanks}mpt0\nport{blanks}={blanks}{port}{blanks}\n# {comment}\r\n[keepalive] #{comment}\n"
         f"enabled{blanks}={blanks}false\n\n[path]\nlocal = ::1\nremote = ::2 # {comment}\nweight = {weight!r}\r\n"
     )
-    parser = configparser.ConfigParser(inline_comment_prefixes="#", interpolation=None)
-    parser.read_string(text)
-    assert parser["tunnel"].getint("port") == port and parser["path"].getfloat("weight") == weight
-    (folder / "tunnel.conf").write_bytes(text.encode())
-    argv = [native.binary("mptgre"), "check", folder / "tunnel.conf"]
-    assert subprocess.run(argv, capture_output=True, timeout=10).returncode == 0
+    assert check(text) == (0, "tunnel.conf: good; 1 path\n")
 
 
 @pytest.mark.parametrize("argv", [[], ["run"], ["check"], ["status", "x", "--yaml"], ["set", "x", "y"], ["fly", "x"]])
@@ -181,8 +153,7 @@ def test_wrong_usage_is_told(argv):
 
 def test_a_tunnel_that_does_not_run_is_not_asked(check, tmp_path):
     check(GOOD.replace("[tunnel]", f"[tunnel]\ncontrol = {tmp_path}/nobody"))
-    argv = [native.binary("mptgre"), "status", tmp_path / "tunnel.conf"]
-    done = finished(argv, timeout=10)
+    done = finished([native.binary("mptgre"), "status", tmp_path / "tunnel.conf"], timeout=10)
     assert done.returncode == 1 and "nothing answers" in done.stderr
 
 
