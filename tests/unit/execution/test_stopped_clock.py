@@ -13,14 +13,9 @@ ACK, REQUEST, WAIT, RUN, FREE_UNTIL, BROADCAST, COPY = 0, 2, 3, 6, 7, 9, 100
 
 
 @pytest.fixture
-def pace():
-    return Stops()
-
-
-@pytest.fixture
-def wire(pace):
-    """The guest's end of the conversation, and its clock."""
-    guest, ours = socket.socketpair()
+def wire():
+    """The guest's end of the conversation, its clock, and how far that may go."""
+    (guest, ours), pace = socket.socketpair(), Stops()
     clock = GuestClock(pace, holds=True)
 
     def converse() -> None:
@@ -33,7 +28,7 @@ def wire(pace):
     with guest:
         guest.settimeout(10)
         thread.start()
-        yield guest, clock
+        yield guest, clock, pace
     thread.join()
 
 
@@ -49,8 +44,8 @@ def wants(guest: socket.socket, time_ns: int) -> None:
     assert received(guest) == (ACK, 2, 0)
 
 
-def test_a_guest_that_wants_to_go_further_than_it_may_waits_and_then_goes_where_it_wanted(pace, wire):
-    guest, clock = wire
+def test_a_guest_that_wants_to_go_further_than_it_may_waits_and_then_goes_where_it_wanted(wire):
+    guest, clock, pace = wire
     pace.go_until(1000)
     wants(guest, 999)
     assert [received(guest) for _ in range(2)] == [(FREE_UNTIL, 0, 1000), (RUN, 0, 999)]
@@ -61,17 +56,8 @@ def test_a_guest_that_wants_to_go_further_than_it_may_waits_and_then_goes_where_
     assert [received(guest) for _ in range(2)] == [(FREE_UNTIL, 0, 1500), (RUN, 0, 1000)]
 
 
-def test_a_guest_that_may_go_on_to_its_end_asks_soon_enough_to_be_stopped(pace, wire):
-    guest, clock = wire
-    wants(guest, 1000)
-    assert [received(guest) for _ in range(2)] == [(FREE_UNTIL, 0, 10_001_000), (RUN, 0, 1000)]
-    pace.go_until(0)
-    wants(guest, 10_001_000)
-    assert pace.reached.wait(10) and clock.wanted_ns == 10_001_000
-
-
-def test_a_guest_that_stands_still_is_asked_for_a_copy_and_may_say_no(pace, wire):
-    guest, clock = wire
+def test_a_guest_that_stands_still_is_asked_for_a_copy_and_may_say_no(wire):
+    guest, clock, pace = wire
     pace.go_until(0)
     wants(guest, 7)
     answers = []

@@ -87,12 +87,10 @@ def test_a_train_fits_the_link(spec, bound):
 
 
 def test_segments_carry_their_headers():
-    train = train_for(LinkSpec(bandwidth_bps=10_000_000_000), 10_000_000_000, 65_536)
-
-    assert train.wire_bytes(1460) == 1514
-    assert train.wire_bytes(1461) == 1461 + 2 * HEADERS_BYTES
-    framed = train_for(LinkSpec(bandwidth_bps=10_000_000_000, framing="ethernet"), 10_000_000_000, 65_536)
-    assert framed.wire_bytes(1461) == 1461 + 2 * (HEADERS_BYTES + 24)
+    for framing, frame_bytes in (("none", 1514), ("ethernet", 1514 + 24)):
+        train = train_for(LinkSpec(bandwidth_bps=10_000_000_000, framing=framing), 10_000_000_000, 65_536)
+        assert train.wire_bytes(1460) == frame_bytes
+        assert train.wire_bytes(1461) == 1461 + 2 * (frame_bytes - 1460)
 
 
 def test_an_emulator_that_cannot_tell_lateness_is_judged_by_how_late_probes_came():

@@ -30,9 +30,8 @@ class FakeLink(ChangeableLink):
 
     def __init__(self, a="h1", b="s1", port=0, spec=None):
         self.a_to_b = self.b_to_a = spec or LinkSpec(bandwidth_bps=50_000_000)
-        self.intf1, self.intf2 = (
-            SimpleNamespace(name=f"{node}-eth{port}", node=SimpleNamespace(name=node)) for node in (a, b)
-        )
+        ends = (SimpleNamespace(name=f"{node}-eth{port}", node=SimpleNamespace(name=node)) for node in (a, b))
+        self.intf1, self.intf2 = ends
         self.changes = []
 
     def apply(self, direction, spec, at_ns=None):
@@ -52,15 +51,10 @@ class FakeLink(ChangeableLink):
 @pytest.mark.parametrize(
     ("text", "event"),
     [
-        (
-            "10s h1-s1 bandwidth=10Mbit delay=5ms",
-            LinkEvent(10, "h1-s1", changes=(("bandwidth", "10Mbit"), ("delay", "5ms"))),
-        ),
-        ("20s h1-s1 down", LinkEvent(20, "h1-s1", carrier=False)),
+        ("5s h1-s1 bw=10 delay=5ms", LinkEvent(5, "h1-s1", changes=(("bw", "10Mbit"), ("delay", "5ms")))),
         ("12345.678901s h1-s1 down", LinkEvent(12345.678901, "h1-s1", carrier=False)),
         ("30s h1->s1 blackhole=on", LinkEvent(30, "h1->s1", black_hole=True)),
         ("0 h1-s1 loss=1% blackhole=off", LinkEvent(0, "h1-s1", black_hole=False, changes=(("loss", "1%"),))),
-        ("5s h1-s1 bw=10", LinkEvent(5, "h1-s1", changes=(("bw", "10Mbit"),))),
     ],
 )
 def test_an_event_is_read_and_written_alike(text, event):
@@ -73,9 +67,7 @@ def test_an_event_is_read_and_written_alike(text, event):
     [
         ("", "cannot read"),
         ("-10s h1-s1 down", "-10s"),
-        ("10 h1-s1 down", "'10'"),
         ("10s h1-s1 sideways", "sideways"),
-        ("10s h1-s1 delay=5", "delay"),
         ("10s h1-s1 delay=", "cannot read"),
         ("10s h1-s1 delya=5ms", "did you mean 'delay'"),
         ("10s h1-s1 delay=5ms delay=6ms", "twice"),
@@ -93,7 +85,8 @@ TABLE = "time,bw,delay,loss\n0s,80,22ms,0%\n15s,60Mbit,,0.5%\n30s,end\n"
 
 def table(folder, text=TABLE):
     path = folder / "table.csv"
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     return path
 
 
@@ -107,8 +100,6 @@ def test_a_table_stands_for_an_event_for_each_row(tmp_path):
         "1s h1-s1 down",
     ]
     assert parse_events([normalised(text)]) == parse_events([text])
-    once = normalised(f"5s h1-s1 table={table(tmp_path)}")
-    assert once == f"5s h1-s1 table={tmp_path}/table.csv repeat=1" and len(parse_events([once])) == 2
 
 
 def test_the_path_of_a_table_is_stored_absolute(tmp_path, monkeypatch):
@@ -119,6 +110,7 @@ def test_the_path_of_a_table_is_stored_absolute(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [
+        (None, "", "table: cannot read"),
         ("", "", "does not begin with the names"),
         ("time\n0s\n", "", "does not begin with the names"),
         ("time,loss\n", "", "times must begin with 0s"),
@@ -140,11 +132,6 @@ def test_the_path_of_a_table_is_stored_absolute(tmp_path, monkeypatch):
 def test_a_table_that_makes_no_sense_is_refused(tmp_path, text, more, message):
     with pytest.raises(UsageError, match=message):
         parse_events([f"0s h1-s1 table={table(tmp_path, text)} {more}"])
-
-
-def test_a_table_that_is_missing_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="table: cannot read"):
-        normalised(f"0s h1-s1 table={tmp_path}/none.csv")
 
 
 @pytest.mark.parametrize("at_s", [-1.0, float("nan"), float("inf")])
@@ -174,7 +161,6 @@ def test_events_are_handed_over_in_time_order_and_build_on_each_other():
         ("s1->h1", ("b_to_a",)),
         ("s1-h1", ("a_to_b", "b_to_a")),
         ("h1-eth0", ("a_to_b", "b_to_a")),
-        ("h1-eth0->s1-eth0", ("a_to_b",)),
         ("s1-eth0->h1", ("b_to_a",)),
     ],
 )
@@ -191,7 +177,6 @@ def test_a_direction_is_named_from_either_end(name, directions):
     [
         ("1s h1-s2 down", "did you mean"),
         ("1s nobody down", "links: h1-s1, h2-s1"),
-        ("1s h1-s1 queue=10B", "less than one packet"),
         ("1s h2-s1 bw=1Mbit queue=1bdp", "less than one packet"),
     ],
 )
@@ -217,10 +202,8 @@ def test_an_event_may_lean_on_what_an_earlier_one_gave():
 
 
 def test_parallel_links_are_named_by_their_interfaces():
-    events = [LinkEvent.parse("1s h1-h2 down")]
-
     with pytest.raises(UsageError, match="h1-eth0, h1-eth1, h1-eth2"):
-        check(events, MultipathPair(paths=3))
+        check([LinkEvent.parse("1s h1-h2 down")], MultipathPair(paths=3))
     check([LinkEvent.parse("1s h1-eth2 down"), LinkEvent.parse("1s h2-eth1->h1 blackhole=on")], MultipathPair(paths=3))
 
 
@@ -230,12 +213,9 @@ def plan_with(*events):
     return requested_plan(scenario, request_from(scenario, words))
 
 
-@pytest.mark.parametrize(
-    ("event", "message"), [("1s h1-h2 down", "did you mean"), ("13s h1-s1 down", "would not happen")]
-)
-def test_an_event_that_cannot_happen_is_refused_before_anything_starts(event, message):
-    with pytest.raises(UsageError, match=message):
-        MptcpLoad().require(plan_with(event))
+def test_an_event_that_cannot_happen_is_refused_before_anything_starts():
+    with pytest.raises(UsageError, match="would not happen"):
+        MptcpLoad().require(plan_with("13s h1-s1 down"))
 
 
 def test_an_event_that_the_next_one_overtakes_before_anybody_looks_is_not_one_that_did_not_happen(monkeypatch):
@@ -264,17 +244,9 @@ def test_changes_are_made_in_the_order_of_their_times_those_of_one_moment_at_onc
     def make(changes):
         calls.append((time.monotonic_ns(), changes))
 
-    def end(_changes):
-        done.set()
-
-    for after_ms, function, change in [
-        (30, make, "c"),
-        (0, make, "a"),
-        (60, end, None),
-        (30, make, "d"),
-        (0, make, "b"),
-    ]:
-        timer.call(begin_ns + after_ms * 1_000_000, function, None, change)
+    timer.call(begin_ns + 60_000_000, lambda _changes: done.set(), None, None)
+    for after_ms, change in ((30, "c"), (0, "a"), (30, "d"), (0, "b")):
+        timer.call(begin_ns + after_ms * 1_000_000, make, None, change)
     assert done.wait(30)
     assert [changes for _, changes in calls] == [["a", "b"], ["c", "d"]]
     assert calls[0][0] >= begin_ns and calls[1][0] >= begin_ns + 30_000_000

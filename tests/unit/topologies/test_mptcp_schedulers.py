@@ -30,9 +30,7 @@ def test_an_unknown_scheduler_is_refused_with_all_that_can_be_had(available):
     available.write_text("default burst\n")
     for name in (DEFAULT, *RESEARCH, "burst"):
         mptcp_schedulers.check("--scheduler", name)
-    with pytest.raises(
-        UsageError, match=r"did you mean 'blest'\? known: blest, burst, default, ecf, redundant, roundr"
-    ):
+    with pytest.raises(UsageError, match=r"'blest'\? known: blest, burst, default, ecf, redundant, roundrobin"):
         mptcp_schedulers.check("--scheduler", "blast")
     with pytest.raises(UsageError, match="'blast' is unknown"):
         MultipathPair(scheduler="blast")
@@ -65,11 +63,8 @@ def test_the_league_has_a_transport_for_each_scheduler_of_mptcp_and_its_usual_pl
     assert "mptcp" in usual.axes["transport"] and "scheduler" not in {**usual.axes, **usual.settings}
     by_transport = {cell.parameters["transport"]: cell for cell in plan.cells()}
     hosts = {name: LEAGUE.topology(cell, plan).nodeInfo("h2") for name, cell in by_transport.items()}
-    assert {name: host["sysctls"].get("net.mptcp.scheduler") for name, host in hosts.items()} == {
-        "tcp": None,
-        "mptcp": None,
-        "mptcp ecf": "ecf",
-    }
+    schedulers = {name: host["sysctls"].get("net.mptcp.scheduler") for name, host in hosts.items()}
+    assert schedulers == {"tcp": None, "mptcp": None, "mptcp ecf": "ecf"}
     assert hosts["mptcp ecf"]["subflows"] == 1 and hosts["tcp"]["subflows"] == 0
 
 
@@ -78,7 +73,6 @@ def test_the_league_has_a_transport_for_each_scheduler_of_mptcp_and_its_usual_pl
     [
         ("--scheduler blast", "--scheduler: 'blast' is unknown"),
         ("--transports tcp --scheduler ecf", "no transport of the plan is mptcp"),
-        ("--transports udp", "--transports: 'udp' is unknown"),
     ],
 )
 def test_the_league_refuses_what_makes_no_sense(words, reason):

@@ -9,19 +9,14 @@ import pytest
 from flightpath.errors import FlightpathError
 from topologies.testbed.ovsdb import Database
 
-SCHEMA = {
-    "tables": {
-        "Bridge": {
-            "columns": {
-                "fail_mode": {"type": {"key": {"type": "string"}, "min": 0}},
-                "stp_enable": {"type": "boolean"},
-                "protocols": {"type": {"key": {"type": "string"}, "min": 0, "max": "unlimited"}},
-                "other_config": {"type": {"key": "string", "value": "string", "min": 0, "max": "unlimited"}},
-                "flood_vlans": {"type": {"key": {"type": "integer"}, "min": 0, "max": 4096}},
-            }
-        }
-    }
+COLUMNS = {
+    "fail_mode": {"key": {"type": "string"}, "min": 0},
+    "stp_enable": "boolean",
+    "protocols": {"key": {"type": "string"}, "min": 0, "max": "unlimited"},
+    "other_config": {"key": "string", "value": "string", "min": 0, "max": "unlimited"},
+    "flood_vlans": {"key": {"type": "integer"}, "min": 0, "max": 4096},
 }
+SCHEMA = {"tables": {"Bridge": {"columns": {name: {"type": kind} for name, kind in COLUMNS.items()}}}}
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """What conformance does not show of tc's commands: limits, large packets, and what is refused."""
 
+from pathlib import Path
+
 import pytest
 
 from flightpath.errors import UsageError
@@ -73,7 +75,6 @@ def test_netem_has_room_for_all_that_is_in_propagation_in_the_smallest_packets()
         (LinkSpec(bandwidth_bps=100_000_000), "pfifo", 0),
         (LinkSpec(discipline="codel"), "codel", 0),
         (LinkSpec(loss=0.1), "bfifo", 0),
-        (LinkSpec(corruption=0.1), "bfifo", 0),
         (LinkSpec(bandwidth_bps=100_000_000, framing="ethernet"), "bfifo", 0),
     ],
 )
@@ -81,27 +82,26 @@ def test_gso_packets_enter_where_nothing_must_hit_each_segment(spec, kind, bound
     assert traffic_control.gso_packet_bytes(spec, kind) == bound
 
 
-def test_what_netem_cannot_do_is_refused_by_name(tmp_path):
-    trace = tmp_path / "trace"
-    trace.write_text("1\n2\n")
-    with pytest.raises(UsageError, match=r"trace.*\n.*--emulator relay"):
-        traffic_control.refuse_impossible(LinkSpec(trace=trace))
-    with pytest.raises(UsageError, match="jitter: 3s is more than the netem emulator's 2s"):
-        traffic_control.refuse_impossible(LinkSpec(jitter_s=3))
-    with pytest.raises(UsageError, match=r"delay: 8min is more than tc\(8\) takes.*\n.*--emulator relay"):
-        traffic_control.refuse_impossible(LinkSpec(delay_s=480))
+def test_what_netem_cannot_do_is_refused_by_name():
+    for field, spec in (
+        ("trace", LinkSpec(trace=Path("trace"))),
+        ("jitter: 3s", LinkSpec(jitter_s=3)),
+        ("delay: 8min", LinkSpec(delay_s=480)),
+    ):
+        with pytest.raises(UsageError, match=rf"^{field}.*\n.*--emulator relay"):
+            traffic_control.refuse_impossible(spec)
     traffic_control.refuse_impossible(LinkSpec(jitter_s=2, delay_s=270))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "kind", "field"),
+    ("field", "kind", "changed"),
     [
-        (LinkSpec(), LinkSpec(discipline="codel"), "bfifo", "discipline"),
-        (LinkSpec(), LinkSpec(queue="15kB"), "pfifo", "queue"),
-        (LinkSpec(), LinkSpec(jitter_distribution="uniform"), "bfifo", "distribution"),
+        ("discipline", "bfifo", {"discipline": "codel"}),
+        ("queue", "pfifo", {"queue": "15kB"}),
+        ("distribution", "bfifo", {"jitter_distribution": "uniform"}),
     ],
 )
-def test_a_change_that_would_lose_packets_is_refused_by_name(before, after, kind, field):
+def test_a_change_that_would_lose_packets_is_refused_by_name(field, kind, changed):
     with pytest.raises(UsageError, match=f"^{field}: "):
-        traffic_control.refuse_change(before, after, kind)
-    traffic_control.refuse_change(before, before, kind)
+        traffic_control.refuse_change(LinkSpec(), LinkSpec(**changed), kind)
+    traffic_control.refuse_change(LinkSpec(), LinkSpec(), kind)
