@@ -30,6 +30,7 @@ def run(tmp_path, *arguments, without=None):
         ("ecn=yes", "ecn", "'yes'"),
         ("jitters_ns=1", "jitters_ns", "'1'"),
         ("overhead_bytes=1001", "overhead_bytes", "'1001'"),
+        ("trace=/nonexistent", "trace", "/nonexistent"),
         ("trace=/dev/zero", "trace", "no regular file"),
         ("rate_bps=1000000,loss", "'loss'", "key=value"),
         ("delay_ns=" + "0" * 6000, "spec", "too long"),

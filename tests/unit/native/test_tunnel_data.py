@@ -162,7 +162,6 @@ def test_packets_that_differ_in_more_than_order_are_not_merged(at):
     [
         b"\0\0\x08\0",
         b"\x20\0\x08\0" + udp_packet(1),  # a key
-        b"\0\1\x08\0" + udp_packet(1),  # another version
         b"\x10\0\x08\0\0\0\0",  # cut short
         b"\0\0\x08\0" + udp_packet(1)[:-1],
         b"\0\0\x08\0" + b"\x35" + udp_packet(1)[1:],

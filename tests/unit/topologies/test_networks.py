@@ -113,6 +113,7 @@ def test_paths_of_a_fabric_are_disjoint_and_hosts_have_an_address_for_each_or_on
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (lambda: MultipathPair(paths=9), "paths"),
         (lambda: MultipathPair(paths="many"), "paths"),
         (lambda: MultipathPair(family=5), "family"),
         (lambda: MultipathPair(paths=3, links=TEXTS), "links: 2 links for 3 paths"),
