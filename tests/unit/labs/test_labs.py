@@ -42,10 +42,7 @@ def test_a_folder_is_made_once_and_read_again(lab, tmp_path):
     ("file", "text", "said"),
     [
         *(("answers.toml", f"rtt_ms = {answer}", "is not a number") for answer in ('"40 ms"', "nan", "true")),
-        *(
-            ("answers.toml", f"rtt_ms = {answer}", r"answers\.toml: ")
-            for answer in ("= =", "9" * 5000, f"0x{'f' * 999}")
-        ),
+        *(("answers.toml", f"rtt_ms = {answer}", "toml: ") for answer in ("= =", "9" * 5000, f"0x{'f' * 999}")),
         *(("lab.json", text, None) for text in ("", "[]", '{"lab": 99, "student": "a", "course": ""}', '{"lab": 2}')),
         ("lab.json", '{"lab": 2, "student": {}, "course": ""}', "are texts"),
     ],
@@ -74,9 +71,7 @@ def test_work_that_cannot_be_tried_costs_no_right_answer_and_gets_no_hints_but_o
     assert "line 2:\n  no such flag" in shown and shown.count("hint: ") == 2 and shown.count("not tried") == 6
 
 
-@pytest.mark.parametrize(
-    ("program", "said"), [("python3", "a loop without an end"), ("ovs-vswitchd", "no fault of this work")]
-)
+@pytest.mark.parametrize(("program", "said"), [("python3", "loop without an end"), ("ovs-vswitchd", "no fault")])
 def test_work_is_blamed_for_a_loop_of_its_own_and_for_none_of_the_network(tmp_path, monkeypatch, program, said):
     def stand_still(_argv: object) -> Never:
         raise ClockStoodStill(Task(1, "urcu3", program, is_idle=False), 15.0, "15 s in its own code")
@@ -140,12 +135,10 @@ SHORT_MS = {f"{protocol}{load}": 50.0 for protocol in ("tcp", "mptcp") for load 
 AS_DELIVERED = {"probe_mb": 0.1, "probe_mbit": 1.5, "large_mbit": 1.6, "seconds": 30.0}
 
 
-@pytest.mark.parametrize(
-    ("lab", "answers", "values"), [(9, "tcp_per_s = 1\nmptcp_per_s = 1\n", SHORT_MS), (10, "", AS_DELIVERED)]
-)
-def test_what_takes_no_work_is_worth_nothing(lab, answers, values, tmp_path):
+@pytest.mark.parametrize(("lab", "names", "values"), [(9, ("tcp", "mptcp"), SHORT_MS), (10, (), AS_DELIVERED)])
+def test_what_takes_no_work_is_worth_nothing(lab, names, values, tmp_path):
     folder = work.start(catalogue.find(lab), Variant("anna"), tmp_path / "x")
-    (folder / "answers.toml").write_text(answers)
+    (folder / "answers.toml").write_text("".join(f"{name}_per_s = 1\n" for name in names))
     assert judged(work.read(folder), Measured(values)).points == 0
 
 

@@ -21,12 +21,12 @@ PAGES = Pages(COUNT)
 
 
 class Structure(HTMLParser):
-    """The tags and the text of a page."""
+    """The tags of a page, and those that are still open."""
 
-    def __init__(self, page: bytes) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
-        self.tags, self.text, self.open = [], "", []
-        self.feed(page.decode())
+        self.tags, self.open = [], []
+        self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, tuple(name for name, _ in attributes)))
@@ -36,13 +36,10 @@ class Structure(HTMLParser):
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data):
-        self.text += data
 
-
-def question_page(**changes):
-    values = {"account": "a", "number": 2, "title": "T", "body": "one\n\n   two", "choices": ["w", "x", "y", "z"]}
-    return PAGES.render("question", **{**values, "chosen": None, **changes})
+def page(name: str, **changes) -> str:
+    values = {"account": "a", "number": None, "title": "T", "body": "one\n\n   two", "chosen": None, **changes}
+    return PAGES.render(name, choices=["w", "x", "y", "z"], **values).decode()
 
 
 def test_access_codes_are_random_and_can_be_repeated():
@@ -68,11 +65,6 @@ def test_a_session_is_proved_by_its_cookie_until_it_expires():
     assert verify(cookie, KEY, NOW + credentials.SESSION_SECONDS - 1) == session
     assert verify(cookie, KEY, NOW + credentials.SESSION_SECONDS) is None
     assert verify(cookie, b"other", NOW) is None
-
-
-@given(st.text())
-def test_no_made_up_cookie_proves_anything(cookie):
-    assert verify(cookie, KEY, NOW) is None
 
 
 @given(st.integers(0, 200), st.characters(max_codepoint=255))
@@ -107,47 +99,35 @@ def test_right_answers_follow_from_the_text():
 @pytest.mark.parametrize("field", ["account", "title", "body"])
 @given(st.text(min_size=1))
 def test_whatever_a_value_holds_becomes_text_never_markup(field, hostile):
-    plain = Structure(question_page(**{field: "x"}))
-    odd = Structure(question_page(**{field: f"<b onclick='{hostile}'>"}))
+    plain, odd = (Structure(page("question", **{"number": 2, field: x})) for x in ("x", f"<b onclick='{hostile}'>"))
     known = {tag for tag, _ in plain.tags}
     assert {tag for tag, _ in odd.tags} <= known | {"p", "pre"}
     assert not any("onclick" in attributes for _, attributes in odd.tags)
 
 
-def every_page():
-    """The words that a load test looks for, and the page that they stand for."""
+def test_pages_are_well_formed_ascii_and_have_the_words_a_load_test_looks_for_alone():
     rows = [{"number": 1, "title": "T", "choice": None, "correct": "A"}]
-    saved = {"number": 8, "title": "T", "body": "b", "choices": ["w", "x", "y", "z"], "chosen": "A"}
-    pages = {
+    by_words = {
         "Log in to the examination": ("login", {"account": None}),
         "Welcome, student1": ("welcome", {"account": "student1"}),
         "List of questions": ("list", {"questions": rows, "answered": 0, "submitted": False}),
-        "Answer saved": ("saved", saved),
+        "Question 2 of 8": ("question", {"number": 2}),
+        "Answer saved": ("saved", {"number": 8, "chosen": "A"}),
         "Examination submitted": ("submitted", {"answered": 8}),
         "Your result": ("result", {"questions": rows, "score": 0}),
         "Not Found": ("error", {"reason": "Not Found", "message": "m"}),
     }
-    rendered = {
-        words: PAGES.render(name, **{"account": "a", "number": None, **values})
-        for words, (name, values) in pages.items()
-    }
-    return {"Question 2 of 8": question_page(), **rendered}
-
-
-def test_pages_are_well_formed_ascii_and_have_the_words_a_load_test_looks_for_alone():
-    pages = {words: page.decode() for words, page in every_page().items()}
-    for words, page in pages.items():
-        assert Structure(page.encode()).open == []
-        assert page.isascii()  # entities instead: text beyond ASCII doubles the time it takes to encode a page
+    pages = {words: page(name, **values) for words, (name, values) in by_words.items()}
+    for words, text in pages.items():
+        assert Structure(text).open == []
+        assert text.isascii()  # entities instead: text beyond ASCII doubles the time it takes to encode a page
         assert [found for found, each in pages.items() if words in each] == [words]
 
 
 def test_nginx_is_told_what_4000_students_need():
     text = nginx.configuration(Path("/run/x"), "10.0.0.2:80", Path("/run/app.sock"), buffering=False)
-    assert "listen 10.0.0.2:80 backlog=4096;" in text
-    assert "server unix:/run/app.sock;" in text
+    assert "backlog=4096;" in text and "/var/" not in text
     assert int(re.search(r"worker_connections (\d+);", text)[1]) * 2 <= int(re.search(r"rlimit_nofile (\d+);", text)[1])
-    assert "/var/" not in text
 
 
 @pytest.mark.parametrize(
@@ -165,9 +145,6 @@ def test_a_folder_with_a_quote_cannot_end_a_setting():
     assert "synchronous_commit = on" in text
 
 
-def test_every_student_and_question_is_one_line_of_what_the_database_loads():
-    lines = "".join(load_script("-- schema\n", list(students(7, 1)), paper())).splitlines()
-    ends = [index for index, line in enumerate(lines) if line == r"\."]
-    begin_students, begin_questions = (index for index, line in enumerate(lines) if line.startswith("COPY "))
-    assert ends == [begin_students + 8, begin_questions + COUNT + 1]
-    assert not any(student.code in line for student in students(7, 1) for line in lines)
+def test_the_database_is_told_no_code():
+    script = "".join(load_script("-- schema\n", list(students(7, 1)), paper()))
+    assert "student00007" in script and not any(student.code in script for student in students(7, 1))

@@ -1,7 +1,5 @@
 """FRRouting: what is refused, and how it says what is missing."""
 
-from pathlib import Path
-
 import pytest
 
 from experiments import catalogue
@@ -21,7 +19,7 @@ def test_without_frrouting_an_error_names_the_command_that_gets_it(tmp_path, mon
 
 def test_a_daemon_that_its_package_lacks_is_named(tmp_path):
     with pytest.raises(MissingCapability, match="FRRouting has no pimd in "):
-        Frr(Path(tmp_path)).daemon("pimd")
+        Frr(tmp_path).daemon("pimd")
 
 
 def test_a_protocol_that_is_not_supported_is_refused_with_those_that_are():

@@ -1,7 +1,6 @@
 """QUIC implementations: how they are built, what their programs are asked for, and what is read of what they print."""
 
 import os
-import stat
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +18,6 @@ from services.quic.picoquic import Picoquic
 from services.quic.server import QuicServer
 from services.reply import RequestPattern
 
-NAMES = tuple(IMPLEMENTATIONS)
 SETTINGS = ServerSettings("0.0.0.0", 4433, Path("/cell"), "cubic", paths=2)
 REQUEST = Request(("10.0.1.2", "fd00:2::2"), 20_000_000, False, SETTINGS)
 
@@ -52,7 +50,7 @@ def cargo(tmp_path, monkeypatch):
     def make(version: str = "1.95.0", end: str = "") -> Path:
         program = folder / "cargo"
         program.write_text(CARGO.format(version=version, calls=calls, end=end))
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        program.chmod(0o755)
         return calls
 
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -101,18 +99,13 @@ def test_a_rust_that_is_missing_or_too_old_is_named_with_what_installs_it(cargo,
     IMPLEMENTATIONS["aioquic"].require()  # is there all the same
 
 
-@pytest.fixture
-def picoquic(tmp_path, monkeypatch):
-    """The implementation, whose source is a file here instead of one on PyPI."""
-    sources = tmp_path / "aiopquic-1" / "third_party" / "picoquic" / "picoquic"
+def test_only_the_pinned_source_of_picoquic_is_built(tmp_path, monkeypatch):
+    """Its source is a file here instead of one on PyPI."""
+    picoquic, sources = Picoquic(), tmp_path / "aiopquic-1" / "third_party" / "picoquic" / "picoquic"
     sources.mkdir(parents=True)
     (sources / "picoquic.h").write_text('#define PICOQUIC_VERSION "0.9"\n')
     run(["tar", "-czf", "source.tar.gz", "aiopquic-1"], cwd=tmp_path)
     monkeypatch.setattr(Picoquic, "_url", (tmp_path / "source.tar.gz").as_uri())
-    return Picoquic()
-
-
-def test_only_the_pinned_source_of_picoquic_is_built(picoquic, tmp_path, monkeypatch):
     with pytest.raises(FlightpathError, match=f"SHA-256 .* not {picoquic._sha256}"):
         picoquic.build(tmp_path / "first" / "home")
     monkeypatch.setattr(Picoquic, "_sha256", sha256((tmp_path / "source.tar.gz").read_bytes()).hexdigest())
@@ -123,21 +116,17 @@ def test_only_the_pinned_source_of_picoquic_is_built(picoquic, tmp_path, monkeyp
         picoquic.build(tmp_path / "third" / "home")
 
 
-@pytest.mark.parametrize(("present", "message"), [((), "cmake"), (("cmake", "cc", "c++", "make"), "pkg-config")])
-def test_what_the_build_of_picoquic_lacks_is_named_with_what_installs_it(present, message, tmp_path, monkeypatch):
-    for name in present:
-        (tmp_path / name).symlink_to("/bin/true")
+def test_what_the_build_of_picoquic_lacks_is_named_with_what_installs_it(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingCapability, match=message) as refused:
-        Picoquic().build(tmp_path / "home")
-    assert "apt-get install cmake" in refused.value.hint
-    (tmp_path / "pkg-config").symlink_to("/bin/false")
-    if present:
-        with pytest.raises(MissingCapability, match="OpenSSL's header files"):
+    for lacking, added in (("cmake", ()), ("pkg-config", ("cmake", "cc", "c++", "make")), ("OpenSSL", ("pkg-config",))):
+        for name in added:
+            (tmp_path / name).symlink_to("/bin/false" if name == "pkg-config" else "/bin/true")
+        with pytest.raises(MissingCapability, match=lacking) as refused:
             Picoquic().build(tmp_path / "home")
+        assert "apt-get install cmake" in refused.value.hint
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_a_congestion_control_is_the_one_asked_for_or_an_error(name):
     implementation = IMPLEMENTATIONS[name]
     with pytest.raises(UsageError, match="no congestion control 'vegas'"):

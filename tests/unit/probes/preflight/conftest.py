@@ -1,8 +1,10 @@
 """The commands of preflight on a store of the test's own."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,5 +33,17 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
     def run(*words: str) -> tuple[int, str, str]:
         code = main([*words, "--results", str(tmp_path)])
         return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def told(ask: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
+    """Runs such a command, which succeeds unless told otherwise; returns the JSON that it printed."""
+
+    def run(*words: str, code: int = 0) -> Any:
+        found, stdout, stderr = ask(*words, "--json")
+        assert found == code, stderr
+        return json.loads(stdout)
 
     return run

@@ -1,12 +1,10 @@
 """The commands that read stored measurements: what they print, what they leave alone, and their exit codes."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from probes.preflight.history.regression_check import MINIMUM
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import TransferSpec
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
@@ -21,9 +19,9 @@ ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 # --- history ---
 
 
-def test_history_shows_what_each_measurement_was_to_people_and_to_programs(tmp_path, ask):
-    run = store_result(measurement([9e8, 8e8, 7e8], at=day(0)), tmp_path)
+def test_history_shows_what_each_measurement_was_to_people_and_to_programs(tmp_path, ask, told):
     store_result(measurement([5e8], at=day(1), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
+    run = store_result(measurement([9e8, 8e8, 7e8], at=day(0)), tmp_path)
     store_result(measurement([2e9], at=day(2), spec=TransferSpec(streams=4), way=route("10.9.9.9")), tmp_path)
     code, stdout, _ = ask("history", f"me@{HOST}")
     first, second, third = (line for line in stdout.splitlines() if "-preflight-" in line)
@@ -31,7 +29,8 @@ def test_history_shows_what_each_measurement_was_to_people_and_to_programs(tmp_p
     assert "800 Mbit/s" in first and "700 Mbit/s to 900 Mbit/s" in first and "ok" in first and "3 hops" in first
     assert "client-limited" in second and "same" in second
     assert "4 streams" in third and "2 Gbit/s" in third and "changed" in third
-    found, *_, last = json.loads(ask("history", HOST, "--json")[1])["measurements"]
+    found, limited, last = told("history", HOST)["measurements"]
+    assert (limited["reasons"], limited["route"]) == (["client-limited: busy"], "10.0.0.254 > * > 192.0.2.1")
     assert (found["run"], found["verdict"], found["route_changed"], last["route_changed"]) == (run, "ok", False, True)
     assert found["goodput"] == {"value": 8e8, "unit": "bit/s", "low": 7e8, "high": 9e8}
     assert (found["configuration"]["streams"], last["configuration"]["streams"]) == (1, 4)
@@ -42,11 +41,12 @@ def test_history_shows_the_newest_and_counts_the_rest(steady, ask):
     assert (code, stdout.count("-preflight-")) == (0, 5)
     assert "2026-11-12" in stdout and "2026-11-07" not in stdout
     assert "the newest 5 measurements of 12" in stdout
+    for count in ("0", "many"):
+        with pytest.raises(SystemExit, match="2"):
+            ask("history", HOST, "--last", count)
 
 
-@pytest.mark.parametrize(
-    "configuration", ["text", {"direction": "download", "streams": [1], "size_bytes": "much", "time_limit_s": "long"}]
-)
+@pytest.mark.parametrize("configuration", ["text", {"direction": "download", "streams": [1], "size_bytes": "much"}])
 def test_a_foreign_record_with_other_types_is_shown(tmp_path, ask, configuration):
     store = Store.open(tmp_path)
     run = store.begin_run("preflight", {"host": HOST, "configuration": configuration}, {}, ["x"])
@@ -57,7 +57,7 @@ def test_a_foreign_record_with_other_types_is_shown(tmp_path, ask, configuration
     assert ask("check", HOST)[0] in (2, 4)
 
 
-def test_names_do_nothing_to_a_terminal(tmp_path, ask):
+def test_names_do_nothing_to_a_terminal(tmp_path, ask, told):
     spec = TransferSpec(remote_file=f"/data/{ESCAPES}")
     store_result(measurement([9e8], host=ESCAPES, spec=spec, way=route(ESCAPES)), tmp_path)
     for words in (("history", ESCAPES), ("check", ESCAPES, "--transfer", "1TB"), ("compare", ESCAPES, ESCAPES)):
@@ -66,7 +66,7 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
         assert not set(stdout + stderr) & set("\x1b\x07\r\u202e")
     code, stdout, stderr = ask("history", f"no{ESCAPES}")
     assert code == 2 and not set(stdout + stderr) & set("\x1b\x07\r\u202e")
-    assert json.loads(ask("history", ESCAPES, "--json")[1])["host"] == ESCAPES
+    assert told("history", ESCAPES)["host"] == ESCAPES
 
 
 # --- bad input ---
@@ -78,18 +78,14 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask):
         (["history", "nobody"], "no measurement of 'nobody' is stored"),
         (["compare", HOST, "nobody"], "there is no run 'nobody'"),
         (["compare", HOST, f"{HOST}@2031-01-01.."], "no measurement there measured the path"),
-        (["compare", HOST, f"{HOST}@soon.."], "'soon' is neither a time nor an age"),
-        (["predict", "nobody"], HOST),
         (["predict", HOST, "--transfer", "much"], "--transfer: cannot read 'much'"),
         (["predict", HOST, "--max-age", "old"], "old"),
         (["plot", HOST, "--output", "/proc/no/figure.png"], "cannot write"),
-        (["check", "nobody", "--transfer", "2TB"], "no measurement of 'nobody' is stored"),
         (["check", HOST, "--transfer", "2TB", "--target-time", "soon"], "--target-time: cannot read 'soon'"),
         (["check", HOST, "--target-time", "3h"], "--target-time: of what?"),
         (["check", HOST, "--upload", "--transfer", "2TB"], "no upload of dtn.example"),
         (["check", HOST, "file", "--no-measure"], "--no-measure"),
         (["check", HOST, "--to", "/nowhere/x"], "--measure"),
-        (["check", HOST, "--measure", "--connect-limit", "1h30"], "--connect-limit: cannot read '1h30'"),
         (["check", HOST, "--measure", "--stall", "0"], "--stall: 0 is not between"),
         (["--from", "a"], "no path"),
         (["--from", "a,,b"], "is no list of hosts"),
@@ -104,15 +100,9 @@ def test_what_cannot_be_answered_is_a_usage_error(steady, ask, words, complaint)
     assert (steady / DATABASE_NAME).read_bytes() == before
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "many", "1.5"])
-def test_what_is_no_count(ask, count):
-    with pytest.raises(SystemExit, match="2"):
-        ask("history", HOST, "--last", count)
-
-
 def test_reading_where_no_store_is_makes_none(tmp_path, ask):
-    for words in (["history", HOST], ["check", HOST], ["compare", HOST, HOST], ["plot", HOST], ["predict", HOST]):
-        code, _, said = ask(*words)
+    for words in ("history", "check", "plot", "predict", "export perfsonar", f"compare {HOST}"):
+        code, _, said = ask(*words.split(), HOST)
         assert code == 2 and f"no measurement is stored yet: there is no store in {tmp_path}" in said
     assert list(tmp_path.iterdir()) == []
 
@@ -131,21 +121,19 @@ def test_a_damaged_store_is_no_answer_of_a_check(steady, ask, monkeypatch):
 # --- compare ---
 
 
-def test_two_times_are_compared(steady, ask):
+def test_two_times_are_compared(steady, ask, told):
     store_daily(steady, noisy(12, usual_bps=720e6, seed=2), first_day=12)
-    code, stdout, _ = ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..", "--json")
-    found = json.loads(stdout)
-    assert code == 0 and found["change"]["low"] < -0.2 < found["change"]["high"] < 0
-    assert "is slower" in found["sentence"] and len(found["first"]["runs"]) == 12
-    assert "is slower" in ask("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..")[1]
+    words = ("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..")
+    found = told(*words)
+    assert found["change"]["low"] < -0.2 < found["change"]["high"] < 0 and len(found["first"]["runs"]) == 12
+    assert "is slower" in found["sentence"] and "is slower" in ask(*words)[1]
 
 
 def test_goodputs_too_small_to_compute_with_are_an_error(tmp_path, ask):
     for at in (day(0), day(1)):
         store_result(measurement([1e-300, 3e-300, 2e-310], at=at), tmp_path)
     code, _, error = ask("compare", f"{HOST}@..2026-11-01", f"{HOST}@2026-11-02..", "--json")
-    assert code == 1
-    assert error.startswith("error: the goodputs cannot be compared")
+    assert code == 1 and "cannot be compared" in error
 
 
 def test_two_measurements_are_compared_by_their_iterations(tmp_path, ask):
@@ -185,36 +173,24 @@ def test_a_plot_of_one_measurement(tmp_path, ask):
 @pytest.mark.parametrize(
     ("today_bps", "words", "code", "says"),
     [
-        (
-            [],
-            ["--transfer", "2TB"],
-            0,
-            ["within what this path used to give", "2 TB will take 4 h 5", "limit     bottleneck"],
-        ),
-        ([600e6], ["--transfer", "2TB"], 1, ["below what this path used to give", "2 TB will take 7 h 24 min"]),
-        ([1.5e9], [], 0, ["above what"]),
-        ([], ["--transfer", "2TB", "--target-time", "3h"], 1, ["3 h would need 1.481 Gbit/s: surely too late"]),
-        ([], ["--transfer", "2TB", "--target-time", "8h"], 0, ["surely enough"]),
+        ([], [], 0, "within what this path used to give|2 TB will take 4 h 5|limit     bottleneck"),
+        ([600e6], [], 1, "below what this path used to give|2 TB will take 7 h 24 min"),
+        ([1.5e9], [], 0, "above what"),
+        ([], ["--target-time", "3h"], 1, "3 h would need 1.481 Gbit/s: surely too late"),
+        ([], ["--target-time", "8h"], 0, "surely enough"),
     ],
     ids=["healthy", "worse than before", "better", "too late", "in time"],
 )
 def test_a_path_that_is_worse_or_too_slow_is_not_healthy(steady, ask, today_bps, words, code, says):
     store_daily(steady, today_bps, first_day=12)
-    found, stdout, _ = ask("check", HOST, *words)
-    assert found == code and all(each in stdout for each in says), stdout
+    found, stdout, _ = ask("check", HOST, "--transfer", "2TB", *words)
+    assert found == code and all(each in stdout for each in says.split("|")), stdout
 
 
-def test_too_little_history_is_said_and_is_no_alarm(tmp_path, ask):
-    store_daily(tmp_path, [*noisy(3), 1e6])
-    code, stdout, _ = ask("check", HOST)
-    assert code == 0 and f"3 of {MINIMUM} comparable" in stdout
-
-
-def test_what_measured_this_machine_is_not_to_be_trusted(steady, ask):
+def test_what_measured_this_machine_is_not_to_be_trusted(steady, told):
     store_result(measurement([600e6], at=day(12), verdict=LimitedBy.CLIENT_LIMITED, reason="a core was busy"), steady)
-    code, stdout, _ = ask("check", HOST, "--transfer", "2TB", "--json")
-    found = json.loads(stdout)
-    assert code == found["exit_code"] == 4 and found["verdict"] == "untrustworthy"
+    found = told("check", HOST, "--transfer", "2TB", code=4)
+    assert (found["verdict"], found["exit_code"]) == ("untrustworthy", 4)
     assert found["limit"]["limit"] == "client" and "a core was busy" in found["limit"]["why"]
     assert found["transfer"]["rate_bps"] == pytest.approx(900e6, rel=0.05), "the past still tells what to expect"
 
@@ -225,13 +201,11 @@ def test_each_direction_for_itself(steady, ask):
     assert "2 TB will take 1 d 2" in ask("check", HOST, "--transfer", "2TB", "--upload")[1]
 
 
-def test_a_check_for_programs(steady, ask):
+def test_a_check_for_programs(steady, told):
     store_daily(steady, noisy(3, usual_bps=2e9), first_day=12, spec=TransferSpec(streams=4))
     store_daily(steady, [600e6], first_day=15)
-    found = json.loads(ask("check", HOST, "--transfer", "2TB", "--target-time", "4h", "--json")[1])
+    found = told("check", HOST, "--transfer", "2TB", "--target-time", "4h", code=1)
     assert (found["verdict"], found["exit_code"], found["history"]["count"]) == ("below", 1, 12)
-    assert found["history"]["change"] == pytest.approx(-1 / 3, abs=0.03)
-    assert found["transfer"]["low_s"] < found["transfer"]["seconds"] < found["transfer"]["high_s"]
     assert found["target"] == {"seconds": 14_400, "in_time": False}
     assert found["limit"]["figures"]["best"] == pytest.approx(2e9, rel=0.1), "four streams showed what is possible"
 
@@ -239,15 +213,14 @@ def test_a_check_for_programs(steady, ask):
 @pytest.mark.parametrize(
     ("words", "heavy"),
     [
-        ([], ("numpy", "scipy", "matplotlib", "paramiko", "cryptography")),
+        ([], "numpy scipy matplotlib paramiko cryptography"),
         # How long a transfer takes needs Student's t, which SciPy's smallest part has.
-        (["--transfer", "2TB"], ("scipy.stats", "matplotlib", "pandas", "paramiko", "cryptography")),
+        (["--transfer", "2TB"], "scipy.stats matplotlib pandas paramiko cryptography"),
     ],
 )
 def test_nothing_heavy_is_imported_to_ask(steady, words, heavy):
     arguments = ["check", HOST, *words, "--results", str(steady)]
     code = f"import sys\nfrom probes.preflight.__main__ import main\nmain({arguments!r})\nprint(*sys.modules)"
-    done = finished([sys.executable, "-c", code], check=True)
-    imported = done.stdout.split()
+    imported = finished([sys.executable, "-c", code], check=True).stdout.split()
     assert "sqlalchemy" in imported
-    assert not set(imported) & set(heavy), "it takes longer to import than the answer may"
+    assert not set(imported) & set(heavy.split()), "it takes longer to import than the answer may"

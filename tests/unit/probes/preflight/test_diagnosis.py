@@ -20,19 +20,9 @@ LOSSY = {"spec": upload(), "retransmitted": 69}
 CASES = {
     # 1 Gb/s times 30 ms are 3.75 MB; 1000/17 = 58.8 streams.
     "a small window": (17e6, SMALL, 1e9, "", Limit.WINDOW, "carries 17.48 Mbit/s|window of 3.75 MB |59 streams"),
-    "what it hides": (
-        17e6,
-        {"spec": TransferSpec(ssh_window_bytes=65_536)},
-        0,
-        "",
-        Limit.WINDOW,
-        "34 Mbit/s|2 streams",
-    ),
+    "what it hides": (17e6, {"spec": TransferSpec(ssh_window_bytes=2**16)}, 0, "", Limit.WINDOW, "34 Mbit/s|2 streams"),
     "a large window": (9e8, {"spec": TransferSpec(receive_buffer_bytes=2**26)}, 9e8, "", Limit.BOTTLENECK, ""),
-    "a sender that was held": (
-        *(1e8, {"spec": upload(), "held_s": 8.0}, 1e9, "", Limit.WINDOW),
-        "the far end's window held the sender 80 % of the time",
-    ),
+    "a sender that was held": (1e8, {"spec": upload(), "held_s": 8.0}, 1e9, "", Limit.WINDOW, "far end's window|80 %"),
     "one that was hardly held": (1e8, {"spec": upload(), "held_s": 1.0}, 1e9, "", Limit.UNKNOWN, ""),
     "loss": (8e6, LOSSY, 1e8, "cubic", Limit.LOSS, "13 streams|bbr"),
     "loss beside bbr": (8e6, LOSSY, 1e8, "bbr", Limit.UNKNOWN, ""),
@@ -46,10 +36,7 @@ CASES = {
     "a rate that was held": (99e6, {**LIMITED, "verdict": LimitedBy.RATE_LIMITED}, 1e9, "", Limit.RATE, ""),
     "a rate that was not reached": (40e6, LIMITED, 1e9, "", Limit.UNKNOWN, ""),
     **{
-        f"what the probe noticed: {verdict}": (
-            *(17e6, {**SMALL, "verdict": verdict, "reason": "busy 99 % of the time"}, 1e9, "", Limit.CLIENT),
-            "busy 99 %",
-        )
+        str(verdict): (17e6, {**SMALL, "verdict": verdict, "reason": "busy 99 %"}, 1e9, "", Limit.CLIENT, "busy 99 %")
         for verdict in (LimitedBy.CLIENT_LIMITED, LimitedBy.CIPHER_LIMITED, LimitedBy.DISK_LIMITED)
     },
 }

@@ -3,14 +3,13 @@
 import re
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 
 from flightpath.errors import MeasurementFailed
 from probes.preflight.commands.matrix import _exit_code
 from probes.preflight.commands.matrix_output import Measured, draw, print_matrix, summary
-from probes.preflight.history.past import PastMeasurement, load
+from probes.preflight.history.past import load
 from probes.preflight.history.regression_check import Judgement, Standing
 from probes.preflight.measure import matrix as matrix_module
 from probes.preflight.measure.matrix import Pair, in_turn
@@ -21,6 +20,7 @@ from results.store.store import Store
 from tests.support.preflight_made_up import HOST, measurement, store_result
 
 SITES = ("a", "user@b", "c", "d")
+NARROW = {"width": 80, "force_terminal": True, "color_system": None}
 MESH = [Pair(source, target) for source in SITES for target in SITES if source != target]
 
 
@@ -67,14 +67,10 @@ def test_a_worse_or_failed_path_decides_the_exit_code():
     assert summary([good, worse, failed]) == "3 paths: 1 worse than usual, 1 failed"
 
 
-def narrow() -> Console:
-    return Console(width=80, force_terminal=True, color_system=None)
-
-
 def test_no_name_is_cut_on_a_narrow_terminal(capsys):
     sites = [f"dtn{number}.[university].example" for number in range(6)]
-    console = narrow()
-    print_matrix(console, [path(a, b, error="no route") for a in sites for b in sites if a != b], sites, sites, ())
+    failed = [path(a, b, error="no route") for a in sites for b in sites if a != b]
+    print_matrix(Console(**NARROW), failed, sites, sites, ())
     table = capsys.readouterr().out.partition("failed")[2]
     assert all(site in table for site in sites) and "…" not in table
 
@@ -83,7 +79,8 @@ def test_thirty_sites_fit_into_a_terminal_a_figure_and_a_page(tmp_path, capsys):
     """Each of 870 paths has its cell, its sign, and its history behind a link."""
     sites = [f"dtn{number}.[site].example" for number in range(30)]
     kinds = {(0, 1): {"error": "no route"}, (1, 0): {"change": -0.3}}
-    (past,) = pasts(tmp_path)
+    store_result(measurement([9e8]), tmp_path / "store")
+    (past,) = load(Store.open(tmp_path / "store"), HOST)
     paths = [
         replace(path(a, b, **kinds.get((i, j), {"change": 0.01})), pasts=[past] * 3)
         for i, a in enumerate(sites)
@@ -91,7 +88,7 @@ def test_thirty_sites_fit_into_a_terminal_a_figure_and_a_page(tmp_path, capsys):
         if a != b
     ]
     paths = [each if each.error else replace(each, result=measurement([9e8])) for each in paths]
-    print_matrix(narrow(), paths, sites, sites, ())
+    print_matrix(Console(**NARROW), paths, sites, sites, ())
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines[:32])
     rows = {line.split()[0]: line for line in lines[2:32]}
@@ -106,11 +103,6 @@ def test_thirty_sites_fit_into_a_terminal_a_figure_and_a_page(tmp_path, capsys):
     assert set(re.findall(r'href="paths.html#([0-9a-f]+)"', svg)) == links
     assert page.count('class="failed"') == page.count('class="worse"') == 1
     assert "not measured" in page and "no route" in page and len(page) < 4e6
-
-
-def pasts(folder: Path) -> list[PastMeasurement]:
-    store_result(measurement([9e8]), folder / "store")
-    return load(Store.open(folder / "store"), HOST)
 
 
 def test_the_figure_has_a_row_for_each_source(tmp_path):

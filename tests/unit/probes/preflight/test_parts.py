@@ -37,24 +37,30 @@ MS = 1_000_000
 # What is asked for
 
 
-def test_texts_become_numbers():
-    spec = TransferSpec.parse(
-        {"size_bytes": "2GB", "streams": "8", "time_limit_s": "2min", "rate_limit_bps": "10Gbit", "family": "6",
-         "direction": "upload", "connections": "one", "window_clamp_bytes": "64KiB", "mss_bytes": "1400"}
+def test_options_and_json_make_the_specification(tmp_path):
+    words = "me@dtn 'run 7.tar' -P 4 --one-connection --no-route -6 --iperf3=5000 --to x -n2"
+    numbers = "--size 2GB --time 2min --rate 10Gbit --window-clamp 64KiB --mss 1400"
+    made = specification(parser().parse_args(shlex.split(f"{words} {numbers}")))
+    assert made == TransferSpec(
+        remote_file="run 7.tar", streams=4, connections=Connections.ONE, route=False, family=Family.IPV6,
+        iperf3_port=5000, sink="x", iterations=2, size_bytes=2_000_000_000, time_limit_s=120,
+        rate_limit_bps=10_000_000_000, window_clamp_bytes=65536, mss_bytes=1400,
     )  # fmt: skip
-    assert spec == TransferSpec(
-        size_bytes=2_000_000_000, streams=8, time_limit_s=120, rate_limit_bps=10_000_000_000, family=Family.IPV6,
-        direction=Direction.UPLOAD, connections=Connections.ONE, window_clamp_bytes=65536, mss_bytes=1400,
-    )  # fmt: skip
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(dataclasses.asdict(made)))
+    assert specification(parser().parse_args(["dtn", "--spec", str(file)])) == made
+    file.write_text('{"streams": "three"}')
+    with pytest.raises(UsageError, match="--spec"):
+        specification(parser().parse_args(["dtn", "--spec", str(file)]))
+    known = {action.dest for action in parser()._actions}
+    assert {field.name for field in dataclasses.fields(TransferSpec)} <= known, "each field has an option"
 
 
 @pytest.mark.parametrize(
     ("texts", "option"),
     [
         ({"streams": "65"}, "--streams"),
-        ({"streams": "0"}, "--streams"),
         ({"streams": "many"}, "--streams"),
-        ({"size_bytes": "0"}, "--size"),
         ({"size_bytes": "2 apples"}, "--size"),
         ({"time_limit_s": "soon"}, "--time"),
         ({"rate_limit_bps": "fast"}, "--rate"),
@@ -71,38 +77,11 @@ def test_nonsense_is_refused_by_its_option(texts, option):
         TransferSpec.parse(texts)
 
 
-@pytest.mark.parametrize(
-    ("asked", "limit_s"),
-    [
-        ({}, DEFAULT_TIME_LIMIT_S),
-        ({"size_bytes": 1}, None),
-        ({"remote_file": "data"}, None),
-        ({"byte_limit": 1}, None),
-        ({"time_limit_s": 3}, 3),
-    ],
-)
-def test_only_a_transfer_without_size_and_limit_gets_one(asked, limit_s):
-    assert TransferSpec(**asked).duration_limit_s == limit_s
-
-
-def test_options_make_the_specification():
-    words = shlex.split("me@dtn 'run 7.tar' -P 4 --one-connection --no-route -6 --iperf3=5000 --to x -n2")
-    assert specification(parser().parse_args(words)) == TransferSpec(
-        remote_file="run 7.tar", streams=4, connections=Connections.ONE, route=False, family=Family.IPV6,
-        iperf3_port=5000, sink="x", iterations=2,
-    )  # fmt: skip
-
-
-def test_every_field_of_a_specification_has_an_option_and_survives_json(tmp_path):
-    known = {action.dest for action in parser()._actions}
-    assert {field.name for field in dataclasses.fields(TransferSpec)} <= known
-    spec = TransferSpec(size_bytes=5, streams=3, family=Family.IPV4, interval_s=0.25)
-    file = tmp_path / "spec.json"
-    file.write_text(json.dumps(dataclasses.asdict(spec)))
-    assert specification(parser().parse_args(["dtn", "--spec", str(file)])) == spec
-    file.write_text('{"streams": "three"}')
-    with pytest.raises(UsageError, match="--spec"):
-        specification(parser().parse_args(["dtn", "--spec", str(file)]))
+def test_only_a_transfer_without_size_and_limit_gets_one():
+    assert TransferSpec().duration_limit_s == DEFAULT_TIME_LIMIT_S
+    assert TransferSpec(time_limit_s=3).duration_limit_s == 3
+    for limits in ({"size_bytes": 1}, {"remote_file": "data"}, {"byte_limit": 1}):
+        assert TransferSpec(**limits).duration_limit_s is None
 
 
 # What ssh(1) says of a host
@@ -121,6 +100,7 @@ globalknownhostsfile /etc/ssh/ssh_known_hosts
 userknownhostsfile /home/me/.ssh/known_hosts "/home/me/with space"
 identityagent none
 hostkeyalias cluster
+revokedhostkeys ~/.ssh/%h.revoked
 """
 
 
@@ -142,12 +122,13 @@ def test_configuration_is_read_as_ssh_prints_it(monkeypatch):
         host_key_name="cluster", identities_only=True, identity_agent="none",
     )  # fmt: skip
     assert (found.accept_new, found.hash_names, found.family) == (True, True, "inet6")
+    assert found.revoked_keys_files == ("/home/me/.ssh/dtn.example.org.revoked",)
+    assert parse_configuration("dtn", _TOLD.replace("~/.ssh/%h.revoked", "none")).revoked_keys_files == ()
 
 
 @pytest.mark.parametrize(
     ("setting", "proxy", "only"),
     [
-        ("proxyjump gate,me@inner", "ProxyJump gate,me@inner", "ProxyJump gate,me@inner"),
         ("proxycommand nc --password secret %h %p", "ProxyCommand", "ProxyCommand"),
         ("certificatefile ~/.ssh/dtn-cert.pub", "", "CertificateFile"),
         ("pkcs11provider /usr/lib/token.so", "", "PKCS11Provider"),
@@ -189,22 +170,18 @@ def test_known_hosts_are_found_as_ssh_finds_them_and_added_once_more(tmp_path):
     target = dataclasses.replace(TARGET, port=2222, known_hosts_files=(str(file),))
     assert host_keys.look_up(target) == []
     file.write_text(f"# mine\nelse ecdsa-sha2-nistp256 {other.get_base64()}")  # its last line has no end
-    for hashed in (False, True):
-        host_keys.add(target, key, hash_name=hashed)
-    lines = file.read_text().splitlines()
-    assert len(lines) == 4
-    assert lines[2].startswith("[dtn.example.org]:2222 ")
-    assert lines[3].startswith("|1|")
+    for hash_name in (False, True):
+        host_keys.add(target, key, hash_name=hash_name)
+    _, _, plain, hashed = file.read_text().splitlines()
+    assert plain.startswith("[dtn.example.org]:2222 ") and hashed.startswith("|1|")
     assert [each.key for each in host_keys.look_up(target)] == [key.get_base64()] * 2
     file.write_text(f"[*.example.org]:2222 ecdsa-sha2-nistp256 {other.get_base64()}\n")
     assert [each.key for each in host_keys.look_up(target)] == [other.get_base64()]
 
 
 def test_known_types_are_asked_for_first():
-    known = [KnownKey("ssh-rsa", "", "", "")]
-    assert host_keys.preferred_algorithms(known, ("ssh-ed25519", "rsa-sha2-256", "rsa-sha2-512")) == [
-        "rsa-sha2-512", "rsa-sha2-256", "ssh-ed25519",
-    ]  # fmt: skip
+    known, offered = [KnownKey("ssh-rsa", "", "", "")], ("ssh-ed25519", "rsa-sha2-256", "rsa-sha2-512")
+    assert host_keys.preferred_algorithms(known, offered) == ["rsa-sha2-512", "rsa-sha2-256", "ssh-ed25519"]
 
 
 # What arrives
@@ -220,19 +197,14 @@ def _status(request, code, text):
     return struct.pack(">I", len(body)) + body
 
 
-class Heard:
-    """What the replies were taken for."""
+class Heard(list):
+    """What the replies were taken for, in their order: what begins, with its bytes after it, and statuses."""
 
     def __init__(self):
-        self.begun, self.bodies, self.statuses = [], [], []
-        self.parser = ReplyParser(self._begin, self._data, lambda *told: self.statuses.append(told))
+        self.parser = ReplyParser(lambda *begun: self.extend([begun, b""]), self._add, lambda *told: self.append(told))
 
-    def _begin(self, request, size):
-        self.begun.append((request, size))
-        self.bodies.append(b"")
-
-    def _data(self, view):
-        self.bodies[-1] += bytes(view)
+    def _add(self, view):
+        self[-1] += bytes(view)
 
 
 @given(
@@ -243,15 +215,14 @@ def test_replies_are_the_same_however_they_are_cut(wanted, cuts):
     stream = b"".join(
         _data(number, each) if isinstance(each, bytes) else _status(number, *each) for number, each in enumerate(wanted)
     )
-    heard = Heard()
-    at = 0
+    heard, expected, at = Heard(), [], 0
     while at < len(stream):
         size = cuts[at % len(cuts)]
         heard.parser.feed(memoryview(stream)[at : at + size])
         at += size
-    assert heard.bodies == [each for each in wanted if isinstance(each, bytes)]
-    assert heard.begun == [(number, len(each)) for number, each in enumerate(wanted) if isinstance(each, bytes)]
-    assert heard.statuses == [(number, *each) for number, each in enumerate(wanted) if not isinstance(each, bytes)]
+    for number, each in enumerate(wanted):
+        expected += [(number, len(each)), each] if isinstance(each, bytes) else [(number, *each)]
+    assert heard == expected
 
 
 @given(st.binary(min_size=9, max_size=200))
@@ -353,37 +324,25 @@ def test_short_rest_belongs_to_the_interval_before():
 # What limited it
 
 
-def _limited_by(spec, goodput_bps, *loads):
-    """The verdict on streams whose time went where each load says; each has a reason."""
-    none = dict.fromkeys((field.name for field in dataclasses.fields(ClientLoad)), 0.0)
-    streams = [
-        dataclasses.replace(stream(0, 8000.0), transfer_s=1.0, load=ClientLoad(**{**none, **load})) for load in loads
-    ]
-    return limited_by(spec, streams, goodput_bps)
-
-
 @pytest.mark.parametrize(
-    ("load", "verdict"),
+    ("limit_bps", "load", "verdict"),
     [
-        ({"cpu_s": 0.5, "network_s": 0.5}, LimitedBy.OK),
-        ({"cpu_s": 0.89, "network_s": 0.11}, LimitedBy.OK),
-        ({"cpu_s": 0.91, "network_s": 0.09}, LimitedBy.CLIENT_LIMITED),
-        ({"cpu_s": 0.3, "queued_s": 0.65, "network_s": 0.05}, LimitedBy.CLIENT_LIMITED),
-        ({"cpu_s": 0.95, "cipher_s": 0.6, "network_s": 0.05}, LimitedBy.CIPHER_LIMITED),
-        ({"cpu_s": 0.2, "disk_s": 0.75, "network_s": 0.05}, LimitedBy.DISK_LIMITED),
-        ({"cpu_s": 0.2, "disk_s": 0.4, "network_s": 0.4}, LimitedBy.OK),
+        (None, {"cpu_s": 0.89, "network_s": 0.11}, LimitedBy.OK),
+        (None, {"cpu_s": 0.91, "network_s": 0.09}, LimitedBy.CLIENT_LIMITED),
+        (None, {"cpu_s": 0.3, "queued_s": 0.65, "network_s": 0.05}, LimitedBy.CLIENT_LIMITED),
+        (None, {"cpu_s": 0.95, "cipher_s": 0.6, "network_s": 0.05}, LimitedBy.CIPHER_LIMITED),
+        (None, {"cpu_s": 0.2, "disk_s": 0.75, "network_s": 0.05}, LimitedBy.DISK_LIMITED),
+        (None, {"cpu_s": 0.2, "disk_s": 0.4, "network_s": 0.4}, LimitedBy.OK),
+        (1_000_000, {"network_s": 1.0}, LimitedBy.RATE_LIMITED),
+        (2_000_000, {"network_s": 1.0}, LimitedBy.OK),
     ],
 )
-def test_verdicts(load, verdict):
-    found, why = _limited_by(TransferSpec(), 1e9, {"network_s": 1.0}, load)
-    assert found is verdict
-    assert why
-
-
-def test_rate_limit_is_no_limit_of_the_path():
-    limited = TransferSpec(rate_limit_bps=1_000_000)
-    assert _limited_by(limited, 0.99e6, {"network_s": 1.0})[0] is LimitedBy.RATE_LIMITED
-    assert _limited_by(limited, 0.5e6, {"network_s": 1.0})[0] is LimitedBy.OK
+def test_a_stream_beside_one_that_only_waits_for_the_network(limit_bps, load, verdict):
+    nothing = dict.fromkeys((field.name for field in dataclasses.fields(ClientLoad)), 0.0)
+    loads = [ClientLoad(**{**nothing, **each}) for each in ({"network_s": 1.0}, load)]
+    streams = [dataclasses.replace(stream(0, 8000.0), transfer_s=1.0, load=each) for each in loads]
+    found, why = limited_by(TransferSpec(rate_limit_bps=limit_bps), streams, 990_000)
+    assert found is verdict and why
 
 
 # What others print
@@ -394,8 +353,7 @@ def test_tcp_info_of_kernels_old_and_new():
     raw = bytes(8) + struct.pack("=24I", *words)
     found = tcp_info.parse(raw)  # Linux 2.6
     assert (found.rtt_us, found.cwnd, found.retransmissions, found.path_mtu) == (115, 118, 123, 113)
-    assert found.delivery_rate_bytes is None
-    assert found.out_of_order is None
+    assert (found.delivery_rate_bytes, found.out_of_order) == (None, None)
     newer = bytearray(raw + bytes(256 - len(raw)))
     struct.pack_into("=I", newer, 148, 77)
     struct.pack_into("=Q", newer, 160, 88)
@@ -420,8 +378,7 @@ def test_iperf3s_report_and_its_errors():
     assert iperf3.parse('{"error": "unable to connect"}', 2).note == "unable to connect"
     for nonsense in ("", "{}", "[]", "no JSON"):
         found = iperf3.parse(nonsense, 2)
-        assert found.goodput_bps is None
-        assert found.note
+        assert found.goodput_bps is None and found.note
 
 
 # What is told
@@ -435,10 +392,12 @@ def test_a_measurement_stored_by_an_earlier_version_is_read_and_written_again_to
     assert len(result.iterations[0].streams) == 2 and result.verdict is LimitedBy.OK
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 1}', '{"format": 99}'])
-def test_damaged_measurements_are_told_as_such(text):
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": 1}'])
+def test_damaged_measurements_are_told_as_such_and_newer_ones_too(text):
     with pytest.raises(FlightpathError):
         PreflightResult.from_json(text)
+    with pytest.raises(FlightpathError, match="newer version"):
+        PreflightResult.from_json('{"format": 99}')
 
 
 @pytest.mark.parametrize(

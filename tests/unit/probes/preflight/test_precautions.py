@@ -19,41 +19,31 @@ from probes.preflight.ssh import host_keys
 from probes.preflight.ssh import sftp as sftp_module
 from probes.preflight.ssh.host_keys import HostKeyRefused
 from probes.preflight.ssh.sftp import MAX_ENTRIES, Sftp
-from probes.preflight.target import Target, parse_configuration
+from probes.preflight.target import Target
 from tests.support.preflight_made_up import measurement, store_result
 
 TARGET = Target("dtn", "me", "192.0.2.1")
+KEY = ECDSAKey.generate()
 
 
 # --- revoked host keys ---
 
 
-@pytest.fixture(scope="module")
-def key() -> ECDSAKey:
-    return ECDSAKey.generate()
-
-
 @pytest.mark.parametrize("kind", ["text", "list"])
-def test_a_revoked_host_key_is_refused(key, tmp_path, kind):
+def test_a_revoked_host_key_is_refused(tmp_path, kind):
     file = tmp_path / "revoked"
-    file.write_text(f"# theirs\n{key.get_name()} {key.get_base64()} me@dtn\n")
+    file.write_text(f"# theirs\n{KEY.get_name()} {KEY.get_base64()} me@dtn\n")
     if kind == "list":
         subprocess.run(["ssh-keygen", "-q", "-k", "-f", file.with_suffix(".krl"), file], check=True)
         file = file.with_suffix(".krl")
     with pytest.raises(HostKeyRefused, match="revoked"):
-        host_keys.check(TARGET, key, [], [str(file)])
+        host_keys.check(TARGET, KEY, [], [str(file)])
     assert not host_keys.check(TARGET, ECDSAKey.generate(), [], [str(file)])
 
 
-def test_without_the_file_of_revoked_keys_no_key_is_accepted(key):
+def test_without_the_file_of_revoked_keys_no_key_is_accepted():
     with pytest.raises(HostKeyRefused, match="cannot check whether its host key was revoked"):
-        host_keys.check(TARGET, key, [], ["/nowhere"])
-
-
-def test_revoked_keys_are_those_of_the_configuration():
-    printed = "hostname h\nport 22\nuser me\nrevokedhostkeys ~/.ssh/%h.revoked\n"
-    assert parse_configuration("h", printed).revoked_keys_files == (str(Path("~/.ssh/h.revoked").expanduser()),)
-    assert parse_configuration("h", printed.replace("~/.ssh/%h.revoked", "none")).revoked_keys_files == ()
+        host_keys.check(TARGET, KEY, [], ["/nowhere"])
 
 
 # --- listings without an end ---
@@ -117,6 +107,13 @@ def test_empty_answers_without_an_end_are_given_up(sftp, monkeypatch):
 
 
 # --- other users ---
+
+
+@pytest.mark.parametrize(("named", "kept"), [("/data", "/data"), ("", None), ("relative/data", None)])
+def test_where_measurements_are_kept(monkeypatch, named, kept):
+    monkeypatch.setenv("XDG_DATA_HOME", named)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert default_folder() == Path(kept or "/home/me/.local/share") / "flightpath"
 
 
 def test_nobody_else_can_read_what_a_user_measured(tmp_path, monkeypatch):

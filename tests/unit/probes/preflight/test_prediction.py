@@ -1,11 +1,15 @@
-"""Predictions of the next measurement, tried on series of which the truth is known."""
+"""Predictions of the next measurement: on series of which the truth is known, and by `preflight predict` on stores."""
 
 import math
 import random
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from probes.preflight.history.prediction import WINDOW, back_test, needed, predict
+from probes.preflight.records import LimitedBy
+from probes.preflight.spec import TransferSpec
+from tests.support.preflight_made_up import HOST, measurement, noisy, store_daily, store_result, upload
 from tests.support.preflight_made_up import SHAPES as COMMON_SHAPES
 
 SHAPES = {**COMMON_SHAPES, "wide": lambda noise: noise.gauss(0, 0.3)}
@@ -53,16 +57,6 @@ def test_a_step_is_missed_and_then_learned():
     assert tested.errors["prediction"] < tested.errors["mean"] / 2
 
 
-def test_a_path_that_remembers_is_predicted_better_than_by_its_mean():
-    noise, level, values = random.Random(5), 0.0, []
-    for _ in range(600):
-        level = 0.9 * level + noise.gauss(0, 0.1)
-        values.append(1e8 * math.exp(level))
-    tested = back_test(values)
-    assert tested.errors["prediction"] < tested.errors["mean"]
-    assert tested.coverage == pytest.approx(0.9, abs=0.04)
-
-
 def test_equal_values_leave_no_doubt():
     expected = predict([5.0] * needed())
     assert (expected.low, expected.value, expected.high) == pytest.approx((5, 5, 5))
@@ -77,3 +71,65 @@ def test_too_few_values_have_no_interval(coverage):
     assert predict(values[:-1], coverage).low is not None
     assert back_test(values[:-1], coverage) is None
     assert back_test(values, coverage).count == 1
+
+
+# --- the command ---
+
+
+def store_recent(folder, rates_bps, **of_measurement):
+    """Stores a measurement an hour, the newest just now."""
+    now = datetime.now(UTC)
+    for age, rate in enumerate(reversed(rates_bps)):
+        store_result(measurement([rate], at=now - timedelta(hours=age), **of_measurement), folder)
+
+
+def test_throughput_duration_and_latency_are_predicted(tmp_path, ask, told):
+    store_recent(tmp_path, noisy(15), rtt_ms=25.0)
+    found = told("predict", HOST, "--transfer", "900GB")
+    goodput, transfer = found["expected"]["goodput"], found["transfer"]
+    assert found["measurements"] == 15
+    assert goodput["value"] == pytest.approx(900e6, rel=0.04)
+    assert goodput["low"] < goodput["value"] < goodput["high"]
+    assert transfer["seconds"] == pytest.approx(8000, rel=0.04)
+    assert transfer["low_s"] < transfer["seconds"] < transfer["high_s"]
+    assert [found["expected"][name]["value"] for name in ("rtt", "connect")] == pytest.approx([25, 30])
+    code, stdout, _ = ask("predict", HOST, "--transfer", "900GB")
+    wanted = ("time for 900 GB", "throughput", "round trip", "25 ms", "connection set-up")
+    assert code == 0 and all(words in stdout for words in wanted)
+
+
+def test_settings_choose_the_history(tmp_path, ask, told):
+    store_recent(tmp_path, noisy(11), spec=TransferSpec(streams=4))
+    store_recent(tmp_path, noisy(11, usual_bps=300e6))
+    store_recent(tmp_path, noisy(11, usual_bps=100e6), spec=upload())
+    for words, rate in ((("--streams", "4"), 900e6), (("--streams", "1"), 300e6), (("--upload",), 100e6)):
+        assert told("predict", HOST, *words)["expected"]["goodput"]["value"] == pytest.approx(rate, rel=0.05)
+    store_recent(tmp_path, noisy(2), spec=TransferSpec(streams=8), verdict=LimitedBy.CLIENT_LIMITED, reason="busy")
+    code, _, stderr = ask("predict", HOST, "--streams", "8")
+    assert code == 2 and "with these settings" in stderr and "preflight history" in stderr
+
+
+def test_back_testing_reports_coverage_and_errors(tmp_path, ask, told):
+    store_daily(tmp_path, noisy(30))
+    tested = told("predict", HOST, "--back-test")["back_tests"]["goodput"]
+    assert tested["count"] == 30 - needed() and 0.78 <= tested["coverage"] <= 1
+    assert 0 < tested["errors"]["prediction"] < tested["errors"]["last value"] < 0.1
+    code, stdout, _ = ask("predict", HOST, "--back-test")
+    assert code == 0 and f"{tested['held']} of 20" in stdout
+
+
+@pytest.mark.parametrize("count", [1, needed() - 1])
+@pytest.mark.parametrize("words", [(), ("--back-test",)])
+def test_a_small_history_predicts_nothing(tmp_path, ask, count, words):
+    store_recent(tmp_path, noisy(count))
+    code, stdout, stderr = ask("predict", HOST, *words)
+    assert (code, stdout) == (4, "")
+    assert "too small" in stderr and f"{needed() + len(words)} are needed" in stderr
+
+
+def test_an_old_history_predicts_only_on_request(tmp_path, ask):
+    store_recent(tmp_path, noisy(3), host="other")
+    store_daily(tmp_path, noisy(11), first_day=-3650)
+    code, _, stderr = ask("predict", HOST)
+    assert code == 4 and "too old" in stderr and "--max-age" in stderr
+    assert ask("predict", HOST, "--max-age", "9000d")[0] == 0

@@ -11,8 +11,8 @@ from tests.support.preflight_made_up import SHAPES, each_shape, noisy
 TB = 10**12
 
 
-def drawn(shape: str, count: int, noise: random.Random, level_bps: float = 1e9) -> list[float]:
-    return [level_bps * math.exp(SHAPES[shape](noise)) for _ in range(count)]
+def drawn(shape: str, count: int, noise: random.Random) -> list[float]:
+    return [1e9 * math.exp(SHAPES[shape](noise)) for _ in range(count)]
 
 
 @pytest.mark.parametrize("before", [MINIMUM, 20, 60])

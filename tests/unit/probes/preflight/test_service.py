@@ -1,7 +1,6 @@
 """Preflight as a service: units, limits, alerts, and what other programs read of it."""
 
 import getpass
-import itertools
 import json
 import os
 import re
@@ -78,12 +77,10 @@ def test_a_schedule_is_the_same_for_systemd_and_cron(minutes, calendar, cron):
         subprocess.run(["systemd-analyze", "calendar", calendar], check=True, capture_output=True)
 
 
-@pytest.mark.parametrize(
-    ("every_s", "spread_s"), [(30, None), (7 * 3600, None), (25 * 60, None), (3600, 3600), (90, 0)]
-)
-def test_a_schedule_that_no_clock_has_is_refused(every_s, spread_s):
+@pytest.mark.parametrize(("every", "spread"), [(30, None), (7 * 3600, None), (25 * 60, None), (3600, 3600), (90, 0)])
+def test_a_schedule_that_no_clock_has_is_refused(every, spread):
     with pytest.raises(UsageError, match=r"--every|--spread"):
-        Schedule.parse(every_s, spread_s)
+        Schedule.parse(every, spread)
 
 
 def test_words_of_a_unit_reach_the_program_as_they_are():
@@ -99,14 +96,11 @@ def test_words_of_a_unit_reach_the_program_as_they_are():
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("words", [(), ("--system", "--run-as", getpass.getuser())])
-def test_systemd_accepts_the_units(steady, nightly, tmp_path, ask, words):
-    alert = 'echo "$FLIGHTPATH_REASON" 100% \\'
-    code, stdout, stderr = ask("service", "show", "nightly", "--alert", alert, "--json", *words)
-    assert code == 0, stderr
-    files = {tmp_path / name: text for name, text in json.loads(stdout).items()}
-    for file, text in files.items():
-        file.write_text(text)
-    manager = "--system" if words else "--user"
+def test_systemd_accepts_the_units(steady, nightly, tmp_path, told, words):
+    shown = told("service", "show", "nightly", "--alert", COMMAND[-1], *words)
+    for name, text in shown.items():
+        (tmp_path / name).write_text(text)
+    manager, files = "--system" if words else "--user", [tmp_path / name for name in shown]
     verify = ["systemd-analyze", "verify", manager, "--man=no", "--generators=no", *files]
     done = finished(verify, env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), "it also warns of what it would ignore"
@@ -136,21 +130,22 @@ def test_units_are_installed_started_and_removed(steady, nightly, programs, ask,
     folder = programs / ".config/systemd/user"
     assert code == 0 and "enable-linger" in stderr
     assert json.loads(stdout)["installed"] == [str(file) for file in sorted(folder.iterdir())]
-    text = (folder / "flightpath-preflight-nightly.service").read_text()
+    unit = "flightpath-preflight-nightly"
+    text = (folder / f"{unit}.service").read_text()
     assert f'"--ssh-config" "{Path.cwd()}/config"' in text and f'"--results" "{steady}"' in text
-    assert "OnCalendar=*-*-* 00/6:00:00" in (folder / "flightpath-preflight-nightly.timer").read_text()
-    assert (programs / "told").read_text().splitlines() == [
-        "--user daemon-reload",
-        "--user enable flightpath-preflight-nightly.timer",
-        "--user restart flightpath-preflight-nightly.timer",
-    ]
+    assert "OnCalendar=*-*-* 00/6:00:00" in (folder / f"{unit}.timer").read_text()
+    asked_for = ("daemon-reload", f"enable {unit}.timer", f"restart {unit}.timer")
+    assert (programs / "told").read_text() == "".join(f"--user {each}\n" for each in asked_for)
     assert ask("service", "uninstall", "nightly")[0] == 0 and not list(folder.iterdir())
-    assert "--user disable --now flightpath-preflight-nightly.timer" in (programs / "told").read_text()
+    assert f"--user disable --now {unit}.timer" in (programs / "told").read_text()
     code, _, stderr = ask("service", "uninstall", "nightly")
     assert code == 2 and "nothing is installed" in stderr
 
 
-def test_a_crontab_keeps_the_lines_of_others(nightly, programs, ask):
+def test_a_crontab_keeps_the_lines_of_others_and_is_not_replaced_unread(nightly, programs, ask):
+    (programs / "broken").touch()
+    code, _, stderr = ask("service", "install", "nightly", "--cron")
+    assert code == 1 and "no access" in stderr and not (programs / "tab").exists()
     (programs / "tab").write_text("0 4 * * * backup # flightpath preflight: nightly-2\n")
     for _ in range(2):
         assert ask("service", "install", "nightly", "--cron", "--alert", "logger 100%")[0] == 0
@@ -160,16 +155,9 @@ def test_a_crontab_keeps_the_lines_of_others(nightly, programs, ask):
     assert uninstall("nightly", system=False) == [ours] and (programs / "tab").read_text() == f"{theirs}\n"
 
 
-def test_a_crontab_that_cannot_be_read_is_not_replaced(nightly, programs, ask):
-    (programs / "broken").touch()
-    code, _, stderr = ask("service", "install", "nightly", "--cron")
-    assert code == 1 and "no access" in stderr and not (programs / "tab").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["install", "nobody"], "there is no profile 'nobody'"),
         (["install", "nightly", "--every", "7h"], "--every"),
         (["install", "nightly", "--run-as", "me"], "--run-as"),
         (["install", "large", "--every", "1h"], "24 measurements a day of 6 GB are more than --daily-limit (100 GB)"),
@@ -235,24 +223,18 @@ def test_a_path_that_is_busy_every_morning_is_not_worse_in_the_morning(tmp_path)
     assert at_noon.health is Health.WORSE and at_noon.reason.startswith("540 Mbit/s, -40% against the usual 9")
 
 
-def test_the_alert_command_gets_verdict_and_reason_once(steady, nightly, tmp_path):
+def test_the_alert_command_gets_verdict_and_reason_once_and_may_not_fail(steady, nightly, tmp_path):
     told = '"$FLIGHTPATH_STATE" "$FLIGHTPATH_VERDICT" "$FLIGHTPATH_REASON"'
     script = f'cat > {tmp_path}/json; printf "%s|" {told} >> {tmp_path}/told'
-    for number, failed in enumerate([True, True, True, False], start=12):
-        if failed:
-            store_failure(steady, number, "refused\x1b[31m")
-        else:
-            store_daily(steady, [900e6], first_day=number, profile="nightly")
+    for number in (12, 13, 14):
+        store_failure(steady, number, "refused\x1b[31m")
         tell(script, report(steady, nightly))
+    store_daily(steady, [900e6], first_day=15, profile="nightly")
+    tell(script, report(steady, nightly))
     alert, recovered = (tmp_path / "told").read_text().split("recovered|")
     assert alert == rf"alert|failed|{HOST}: refused\x1b[31m|"
     assert recovered.startswith(f"healthy|{HOST}: 900 Mbit/s, ")
     assert json.loads((tmp_path / "json").read_text())["paths"][0]["verdict"] == "healthy"
-
-
-def test_an_alert_command_that_fails_is_an_error(steady, nightly):
-    store_failure(steady, 12)
-    store_failure(steady, 13)
     with pytest.raises(UntrustworthyResult, match="the alert command ended with exit code 3"):
         tell("exit 3", report(steady, nightly))
 
@@ -270,12 +252,14 @@ def test_prometheus_reads_profiles_from_the_command_the_dashboard_and_the_textfi
     code, text, _ = ask("export", "prometheus")
     status, body = asked(application(Store.open(steady, create=False), lambda *_: [], lambda *_: []), "/metrics")
     assert (code, status, body.decode().strip()) == (0, 200, text.strip())
+    write_textfile(Store.open(steady), steady)
+    assert (steady / TEXTFILE).read_text().strip() == text.strip()
+    assert (steady / TEXTFILE).stat().st_mode & 0o777 == 0o644, "another user reads it"
+    with pytest.raises(OSError, match="No such file"):
+        write_textfile(Store.open(steady), steady / "missing")
     found = exposed(text)
     labels = {"profile": "nightly", "path": HOST}
     assert all(sample.labels.items() >= labels.items() for samples in found.values() for sample in samples)
-    assert all(re.fullmatch(r"flightpath_preflight_[a-z_]+", name) for name in found)
-    units_of = {name.rpartition("_")[2] for name in found} - {"verdict", "alert", "measurements"}
-    assert units_of == {"second", "seconds"}, "base units"
     verdicts = {each.labels["verdict"]: each.value for each in found["flightpath_preflight_verdict"]}
     assert verdicts == {**dict.fromkeys(map(str, Health), 0.0), "failed": 1.0}
     ends = {each.labels["end"]: each.value for each in found["flightpath_preflight_measurements"]}
@@ -289,30 +273,20 @@ def test_prometheus_reads_profiles_from_the_command_the_dashboard_and_the_textfi
         assert buckets == sorted(buckets) and buckets[-1] == 13 and sum_ == pytest.approx(total, rel=0.1)
 
 
-def test_the_textfile_is_whole_and_readable_for_another_user(steady, nightly, ask, tmp_path):
-    write_textfile(Store.open(steady), tmp_path)
-    assert (tmp_path / TEXTFILE).stat().st_mode & 0o777 == 0o644
-    assert exposed((tmp_path / TEXTFILE).read_text()).keys() == exposed(ask("export", "prometheus")[1]).keys()
-    with pytest.raises(OSError, match="No such file"):
-        write_textfile(Store.open(steady), tmp_path / "missing")
-
-
-def outside_schema(drawn: object, kept: object, at: str = "") -> list[str]:
-    """The places of a dashboard of which Grafana's schema kept something else, or nothing."""
-    if isinstance(drawn, dict) and isinstance(kept, dict):
-        inner = [(value, kept.get(key), f"{at}.{key}") for key, value in drawn.items()]
-    elif isinstance(drawn, list) and isinstance(kept, list):
-        inner = [(*pair, f"{at}[{number}]") for number, pair in enumerate(itertools.zip_longest(drawn, kept))]
-    else:
-        return [] if drawn == kept else [at]
-    return [place for each in inner for place in outside_schema(*each)]
+def leaves(node: object, at: str = "") -> set[tuple[str, object]]:
+    """The values in a JSON object with their places; of what is empty, the place alone."""
+    if not isinstance(node, (dict, list)):
+        return {(at, node)}
+    inner = node.items() if isinstance(node, dict) else enumerate(node)
+    return {(at, "")}.union(*(leaves(value, f"{at}.{key}") for key, value in inner))
 
 
 def test_grafana_draws_what_is_exposed(steady, nightly, ask):
     code, stdout, _ = ask("export", "grafana")
     drawn = json.loads(stdout)
     assert code == 0 and drawn == dashboard()
-    assert outside_schema(drawn, json.loads(json.dumps(Dashboard.from_json(drawn), cls=JSONEncoder))) == []
+    kept = json.loads(json.dumps(Dashboard.from_json(drawn), cls=JSONEncoder))
+    assert leaves(drawn) - leaves(kept) == set(), "Grafana's schema keeps all of it"
     names = {sample.name for samples in exposed(ask("export", "prometheus")[1]).values() for sample in samples}
     used = set(re.findall(r"flightpath_preflight_\w+", stdout))
     assert used <= names and len(used) > 6
@@ -321,7 +295,6 @@ def test_grafana_draws_what_is_exposed(steady, nightly, ask):
         for at in (panel["gridPos"] for panel in drawn["panels"])
     ]
     assert sum(map(len, taken)) == len(set().union(*taken)) and all(x < 24 for x, _ in set().union(*taken))
-    assert [panel["id"] for panel in drawn["panels"]] == list(range(1, len(drawn["panels"]) + 1))
 
 
 DATA = {
@@ -352,7 +325,6 @@ def test_perfsonar_gets_what_its_archive_reads(tmp_path, ask, spec, ends):
 
 
 def test_nothing_is_exported_where_nothing_is(tmp_path, ask):
-    assert ask("export", "perfsonar", HOST)[0] == 2
     Store.open(tmp_path)
     code, stdout, _ = ask("export", "prometheus")
     assert code == 0 and not [samples for samples in exposed(stdout).values() if samples]

@@ -1,6 +1,5 @@
 """Every measurement is stored without loss, whatever happens to the process, the file, or the names in it."""
 
-import json
 import os
 import sys
 from dataclasses import replace
@@ -8,37 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from flightpath.errors import FlightpathError, UsageError
+from flightpath.errors import UsageError
 from probes.preflight.history.past import changes, comparable, describe, load, parse_range
-from probes.preflight.history.recording import (
-    DOCUMENT,
-    Recording,
-    default_folder,
-    load_result,
-    parameters_of,
-    route_changed,
-)
+from probes.preflight.history.recording import Recording, load_result, parameters_of, route_changed
 from probes.preflight.records import LimitedBy
 from probes.preflight.spec import Connections, TransferSpec
 from probes.preflight.target import Target
-from results.__main__ import main as results
 from results.records import RunStatus
 from results.records import Verdict as Fidelity
 from results.store.backend import StoreFailed
 from results.store.query import RunQuery
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
-from tests.support.preflight_made_up import (
-    HOST,
-    day,
-    iteration,
-    measurement,
-    noisy,
-    route,
-    store_daily,
-    store_result,
-    upload,
-)
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, store_daily, store_result, upload
 
 
 def reading(folder: Path) -> Store:
@@ -59,30 +40,6 @@ def test_a_measurement_comes_back_whole(tmp_path, kept_early):
     assert reading(tmp_path).run(run).command == tuple(sys.orig_argv)
 
 
-def test_other_commands_see_it(tmp_path, capsys):
-    run = store_result(measurement([9e8, 8e8], spec=upload(streams=4, iterations=2)), tmp_path)
-    assert results(["show", run, "--json", "--results", str(tmp_path)]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["scenario"] == "preflight" and told["verdict"] == "faithful"
-    assert [cell["metrics"]["goodput"]["value"] for cell in told["cells"]] == [9e8, 8e8]
-    assert told["cells"][0]["parameters"] == {"host": HOST, "direction": "upload", "streams": 4}
-    for words in (["list"], ["show", run]):
-        assert results([*words, "--results", str(tmp_path)]) == 0
-        assert "preflight" in capsys.readouterr().out
-
-
-def test_the_past_as_history_tells_it(tmp_path):
-    store_result(measurement([9e8, 8e8, 7e8], at=day(1), way=route("10.0.0.1", None)), tmp_path)
-    store_result(measurement([5e8], at=day(0), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
-    first, second = load(reading(tmp_path), f"me@{HOST}")
-    assert (first.verdict, first.measures_path) == (LimitedBy.CLIENT_LIMITED, False)
-    assert first.reasons == ("client-limited: busy",)
-    assert (second.goodput_bps, second.goodputs_bps, second.measures_path) == (8e8, (9e8, 8e8, 7e8), True)
-    assert (second.at, second.route, second.status) == (day(1), "10.0.0.1 > *", RunStatus.DONE)
-    assert second.metrics["rtt_min"] == 30
-    assert [past.at for past in load(reading(tmp_path), HOST, last=1)] == [day(1)]
-
-
 def test_iterations_that_measured_this_machine_do_not_count(tmp_path):
     whole = measurement([9e8, 2e8, 8e8])
     spoilt = replace(whole.iterations[1], verdict=LimitedBy.CIPHER_LIMITED, reason="busy")
@@ -95,8 +52,8 @@ def test_iterations_that_measured_this_machine_do_not_count(tmp_path):
 
 def test_an_iteration_is_kept_before_the_next_begins(tmp_path):
     recording = Recording(tmp_path, Target(HOST, "me", HOST), TransferSpec(iterations=3))
-    for number in (1, 2):
-        recording.add(iteration(number, 1e9 * number))
+    for number, iteration in enumerate(measurement([1e9, 2e9]).iterations, start=1):
+        recording.add(iteration)
         (past,) = load(reading(tmp_path), HOST)
         assert past.goodputs_bps == (1e9, 2e9)[:number] and past.status is RunStatus.RUNNING
     recording.abort(RunStatus.INTERRUPTED)
@@ -129,34 +86,21 @@ def test_a_silent_router_is_no_change():
     assert route_changed("a > b > c", "a > x > c")
 
 
-@pytest.mark.parametrize(
-    ("given_path", "expected"), [("/data", "/data/flightpath"), ("", None), ("relative/data", None)]
-)
-def test_where_measurements_are_kept(monkeypatch, given_path, expected):
-    monkeypatch.setenv("XDG_DATA_HOME", given_path)
-    monkeypatch.setenv("HOME", "/home/me")
-    assert default_folder() == Path(expected or "/home/me/.local/share/flightpath")
-
-
 # --- names from outside ---
 
 
 @pytest.mark.parametrize("host", ["x' OR '1'='1", '"; DROP TABLE runs; --', "%", "_", "dtn.exampl_", "DTN.EXAMPLE"])
 def test_a_name_matches_itself_only(tmp_path, host):
     store_result(measurement([9e8]), tmp_path)
-    with pytest.raises(UsageError, match="no measurement of"):
+    with pytest.raises(UsageError, match=rf"(?s)no measurement of.*measured were: {HOST}$"):
         load(reading(tmp_path), host)
     store_result(measurement([1e8], host=host), tmp_path)
     assert [past.goodput_bps for past in load(reading(tmp_path), host)] == [1e8]
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [(os.fsdecode(b"dtn\xff"), "not UTF-8"), ("elsewhere", f"measured were: {HOST}")]
-)
-def test_an_unknown_name_and_one_that_is_not_text_are_refused(tmp_path, name, says):
-    store_result(measurement([9e8]), tmp_path)
-    with pytest.raises(UsageError, match=says):
-        load(reading(tmp_path), name)
+def test_a_name_that_is_not_text_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load(Store.open(tmp_path), os.fsdecode(b"dtn\xff"))
 
 
 # --- damage ---
@@ -174,23 +118,13 @@ def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch
             store = reading(tmp_path)
             for past in load(store, HOST):
                 load_result(store, past.run_id)
-        except UsageError as error:
+        except (UsageError, StoreFailed) as error:
             assert "damaged" in str(error)
-            found += 1
-        except StoreFailed as error:
-            assert f"{database} is damaged" in str(error) and "moves it aside" in str(error)
             found += 1
     assert found >= 3, "many pages are not read by a history, but some are"
     database.write_bytes(whole[: 4096 * 9])
     with pytest.raises(UsageError, match="damaged"):
         reading(tmp_path)
-
-
-def test_a_measurement_of_a_newer_format_is_named(tmp_path):
-    run = store_result(measurement([9e8]), tmp_path)
-    Store.open(tmp_path).keep_document(run, DOCUMENT, '{"format": 99}')
-    with pytest.raises(FlightpathError, match="newer version"):
-        load_result(reading(tmp_path), run)
 
 
 def test_time_ranges(tmp_path):
