@@ -25,9 +25,8 @@ def chromium() -> Iterator:
         path = None
     with api.sync_playwright() as playwright:
         try:
-            started = playwright.chromium.launch(
-                executable_path=path, args=["--no-sandbox"] if os.geteuid() == 0 else []
-            )
+            flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+            started = playwright.chromium.launch(executable_path=path, args=flags)
         except api.Error as error:
             pytest.skip(f"needs Chromium: make browser-setup ({str(error).splitlines()[0]})")
         yield started

@@ -8,13 +8,13 @@ import pytest
 from tests.support.reading_pages import WIDTHS, too_wide
 
 RUN_TIME = "chart-fig5_run_time"
-# Where the last value of a line in a chart's first plot is in the window.
+# Where the last value of a line in a chart's first plot is in the window, and the value.
 _PLACE = """([id, label]) => {
   const plot = charts.drawn.get(id).plots[0], trace = plot.traces.find((each) => each.label === label);
   const u = plot.drawn, i = trace.x.length - 1;
   u.over.scrollIntoView({ block: "center" });
   const box = u.over.getBoundingClientRect();
-  return [box.left + u.valToPos(trace.x[i], "x"), box.top + u.valToPos(trace.y[i], "y")];
+  return [box.left + u.valToPos(trace.x[i], "x"), box.top + u.valToPos(trace.y[i], "y"), trace.y[i]];
 }"""
 _PAINTED = """() => [...charts.drawn.values()].flatMap((chart) => chart.plots).map((plot) => {
   const { canvas } = plot.drawn.ctx, pixels = plot.drawn.ctx.getImageData(0, 0, canvas.width, canvas.height).data;
@@ -46,19 +46,14 @@ def test_a_value_under_the_pointer_is_told_and_a_click_leads_to_its_cells(report
     page.locator(f"#{RUN_TIME} .plot").scroll_into_view_if_needed()
     page.locator(f"#{RUN_TIME} .u-over").wait_for()
     page.locator(f"#{RUN_TIME} .legend").get_by_role("button", name="TCP", exact=True).click()  # the same values
-    x, y = page.evaluate(_PLACE, [RUN_TIME, "MPTCP"])
+    x, y, value = page.evaluate(_PLACE, [RUN_TIME, "MPTCP"])
     page.mouse.move(x + 3, y - 2)
-    tip = page.locator(f"#{RUN_TIME} .tip")
-    value = page.evaluate(
-        f"charts.drawn.get('{RUN_TIME}').plots[0].traces.find((each) => each.label === 'MPTCP').y.at(-1)"
-    )
-    assert f"MPTCP {value:.4g}" in tip.locator(".mine").inner_text()
+    assert f"MPTCP {value:.4g}" in page.locator(f"#{RUN_TIME} .tip .mine").inner_text()
     page.mouse.click(x, y)
     page.wait_for_selector("tr.chosen")
     chosen = page.locator("tr.chosen")
-    assert {each.split('"')[1] for each in chosen.evaluate_all("rows => rows.map(row => row.dataset.of)")} == {
-        "protocol=mptcp"
-    }
+    of = chosen.evaluate_all("rows => rows.map(row => row.dataset.of)")
+    assert {each.split('"')[1] for each in of} == {"protocol=mptcp"}
     assert "#of:protocol%3Dmptcp" in page.url and chosen.first.evaluate("row => row === document.activeElement")
 
 
@@ -68,9 +63,7 @@ def test_dragging_zooms_all_plots_and_a_double_click_shows_all_again(report, ope
     page.locator("#cells-over-time .plot").last.scroll_into_view_if_needed()
     plot = page.locator("#cells-over-time .u-over").first
     plot.scroll_into_view_if_needed()
-    ranges = (
-        "charts.drawn.get('cells-over-time').plots.map((plot) => plot.drawn.scales.x).map(({ min, max }) => [min, max])"
-    )
+    ranges = "charts.drawn.get('cells-over-time').plots.map(({ drawn }) => [drawn.scales.x.min, drawn.scales.x.max])"
     whole, box = page.evaluate(ranges), plot.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
     page.mouse.down()

@@ -62,27 +62,26 @@ def status(address: str, method: str = "GET", **headers: str) -> int:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_page_holds_at_any_width(store, address, opened, accessible, width):
     first, second = [record.run_id for record in store.runs()]
-    for path in (
-        "/",
-        f"/runs/{first}",
-        f"/compare?run={first}&run={second}",
-        "/compare",
-        "/history",
-        f"/runs/{first}/report",
-    ):
+    paths = f"/ /runs/{first} /runs/{first}/report /compare?run={first}&run={second} /compare /history"
+    for path in paths.split():
         page = opened(address + path, width)
         assert too_wide(page) <= 0, path
         accessible(page)
 
 
-def test_runs_are_picked_and_compared(store, address, opened):
-    page = opened(address)
+def test_runs_are_picked_and_compared_on_the_same_axes(store, address, opened, accessible):
+    page = opened(address, color_scheme="dark")
     assert column(page, "main table", 4) == ["lab2", "lab1"]
     for box in page.get_by_role("checkbox").all():
         box.check()
     page.get_by_role("button", name="Compare the chosen runs").click()
     first, second = [record.run_id for record in store.runs()]
     assert page.locator("h2").first.inner_text() == f"{second} is slower than {first}."
+    page.locator("#cells-over-time .explored").wait_for()
+    traces = "charts.drawn.get('{}').plots[0].traces.map((trace) => trace.label.split(/[: ]/)[0])"
+    assert page.evaluate(traces.format("means")) == [first, first, second, second]
+    assert page.evaluate(traces.format("cells-over-time")) == [first, second]
+    accessible(page)
     assert ["environment", "kernel", "6.1 lab1", "6.1 lab2"] in [
         row.locator("td, th").all_inner_texts() for row in page.locator("section").last.locator("tbody tr").all()
     ]
@@ -165,16 +164,6 @@ def test_history_shows_each_point_over_the_runs(store, address, opened):
     assert page.evaluate(joined) == [[0]]
 
 
-def test_two_runs_are_on_the_same_axes(store, address, opened, accessible):
-    first, second = [record.run_id for record in store.runs()]
-    page = opened(f"{address}/compare?run={first}&run={second}", color_scheme="dark")
-    page.locator("#cells-over-time .explored").wait_for()
-    traces = "charts.drawn.get('{}').plots[0].traces.map((trace) => trace.label.split(/[: ]/)[0])"
-    assert page.evaluate(traces.format("means")) == [first, first, second, second]
-    assert page.evaluate(traces.format("cells-over-time")) == [first, second]
-    accessible(page)
-
-
 def test_on_a_phone_the_list_has_the_status_of_each_run(store, address, opened):
     page = opened(address, 400)
     row = page.locator("main tbody tr").first
@@ -190,14 +179,9 @@ def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):
     course = Series(HOSTILE, (0.0, 1.0), (1e308, -1e308))
     progress = CellProgress(cell=HOSTILE, fraction=1, doing=HOSTILE, told_at=HOSTILE, series={HOSTILE: course})
     report_progress(store, run_id, progress)
-    for path in (
-        "/",
-        f"/runs/{run_id}",
-        f"/runs/{run_id}/report",
-        f"/history?scenario={urllib.parse.quote(HOSTILE)}",
-        f"/compare?run={run_id}&run={store.runs()[0].run_id}",
-    ):
-        path = path.replace(run_id, urllib.parse.quote(run_id, safe=""))
+    scenario, other = urllib.parse.quote(HOSTILE), store.runs()[0].run_id
+    paths = f"/ /runs/{run_id} /runs/{run_id}/report /history?scenario={scenario} /compare?run={run_id}&run={other}"
+    for path in paths.split():
         page = opened(address + path)
         page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
         assert page.locator("img").count() == 0
@@ -205,29 +189,20 @@ def test_a_hostile_run_does_nothing_to_any_page(store, address, opened):
 
 
 def test_it_answers_nobody_else_and_changes_nothing(store, address):
-    before = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")}
-    rows = everything(store)
-    run_id = store.runs()[0].run_id
+    def files() -> dict[Path, int]:
+        found = (path for path in store.folder.rglob("*") if path.suffix not in (".sqlite-wal", ".sqlite-shm"))
+        return {path: path.stat().st_mtime_ns for path in found}
+
+    before, run_id = (files(), everything(store)), store.runs()[0].run_id
     for path in ("/", f"/runs/{run_id}", f"/runs/{run_id}/report", "/history"):
         assert status(address + path) == 200
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             assert status(address + path, method) == 405
     assert status(address, Host="evil.example") == 400
-    for path in (
-        "/runs/nobody",
-        "/static/../app.py",
-        "/static/x",
-        "/history?scenario=none",
-        "/?since=x",
-        f"/compare?run={run_id}",
-    ):
+    missing = f"/runs/nobody /static/../app.py /static/x /history?scenario=none /?since=x /compare?run={run_id}"
+    for path in missing.split():
         assert status(address + path) == 404
-    assert {
-        path: path.stat().st_mtime_ns
-        for path in store.folder.rglob("*")
-        if path.suffix not in (".sqlite-wal", ".sqlite-shm")
-    } == before
-    assert everything(store) == rows
+    assert (files(), everything(store)) == before
     listening = Path("/proc/net/tcp").read_text()
     port = f"{int(address.rpartition(':')[2]):04X}"
     assert f"0100007F:{port}" in listening and f"00000000:{port}" not in listening

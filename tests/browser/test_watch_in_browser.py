@@ -69,7 +69,7 @@ def _open(opened, page: Path, width: int = 1280, **options):
     return shown
 
 
-@pytest.mark.parametrize(("width", "colours"), zip(WIDTHS, ("dark", "light"), strict=True))
+@pytest.mark.parametrize(("width", "colours"), [*zip(WIDTHS, ("dark", "light"), strict=True)])
 def test_it_is_accessible_at_any_width_in_light_and_dark(watched, opened, accessible, width, colours):
     page = _open(opened, watched / "two.html", width, color_scheme=colours)
     assert too_wide(page) <= 0

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -30,11 +29,6 @@ def kernel() -> kernels.Kernel:
         pytest.skip(f"{str(error).splitlines()[0]}: make vm-setup")
 
 
-def emulators_of(folder: Path) -> list[int]:
-    """PIDs of QEMU with this folder."""
-    return mentioning("qemu", str(folder))
-
-
 def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_path, kernel):
     results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
     script = 'uname -r; echo "$1" | tee "$2/kept" > "$3"; cat "$3"; exit 7'
@@ -58,10 +52,10 @@ def test_a_vm_that_goes_on_is_ended(tmp_path, how):
 
     with killed_at_end(subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)) as process:
         wait_until((results / "begun").exists, "the command to begin", 180, check=still_going)
-        assert emulators_of(results)
+        assert mentioning("qemu", str(results))
         if how == "ctrl-c":
             os.kill(process.pid, signal.SIGINT)
         said = process.communicate(timeout=60)[1]
     assert process.returncode == (130 if how == "ctrl-c" else 1)
     assert "had not ended after 5 s" in said or how == "ctrl-c"
-    wait_until(lambda: not emulators_of(results), "the end of the VM", 10)
+    wait_until(lambda: not mentioning("qemu", str(results)), "the end of the VM", 10)

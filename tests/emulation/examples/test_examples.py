@@ -23,8 +23,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.mark.parametrize(("name", "printed"), SCRIPTS)
 def test_a_script_runs_and_prints_what_it_found(name, printed, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    done = finished([sys.executable, str(EXAMPLES / name)], cwd=tmp_path, env=environment)
+    done = finished([sys.executable, EXAMPLES / name], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT)})
     assert done.returncode == 0, done.stderr
     assert all(words in done.stdout for words in printed), done.stdout
 

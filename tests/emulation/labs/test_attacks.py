@@ -32,16 +32,13 @@ raise SystemExit(f"writes to {{writable}}, sees {{answers}}, {{done.stdout.strip
 """
 """Lab 6's `control.py`; what it says is in the reason why it failed."""
 
-VALUES = {"fast_p90_ms": 1, "slow_p90_ms": 1, "jain": 1, "lost": 0}
-
 
 def attacked(tmp_path: Path) -> Checked:
     """Checks a submission that writes the answer of its own experiment if it becomes root."""
     lab, anna = catalogue.find(6), Variant("anna")
     parameters = anna.parameters(lab)
-    values = VALUES | {
-        f"{phase}_mbit": 0.95 * parameters[key] for phase, key in (("fast", "mbit"), ("slow", "slow_mbit"))
-    }
+    values = {"fast_p90_ms": 1, "slow_p90_ms": 1, "jain": 1, "lost": 0}
+    values |= {"fast_mbit": 0.95 * parameters["mbit"], "slow_mbit": 0.95 * parameters["slow_mbit"]}
     measured = {"values": values, "verdict": "faithful", "reasons": [], "series": {}, "failure": ""}
     control = f"ANSWER = {json.dumps({'value': [measured]})!r}\n{ATTACK}"
     submission = hand_in(lab, anna, Attempt({}, {"control.py": control}), tmp_path / "anna")
@@ -100,10 +97,17 @@ class Control:
     window = 1
     on_ack = on_loss = lambda *_: None
 """
+PRINTS = """print('{"requests": 1600, "p50_ms": 3, "p99_ms": %d}')\n"""
 
 
 def p99_ms(parameters) -> int:
     return 2 * parameters["ms"] + parameters["pause_ms"] - parameters["period_ms"] // 100
+
+
+def worked_out(parameters, _) -> str:
+    """Sends all requests, and prints what its author has worked out."""
+    program = lab12_measuring.solution(parameters).files["measure.py"]
+    return program.replace("1e3 * cuts[98]", str(p99_ms(parameters)))
 
 
 CHEATS = (
@@ -120,22 +124,8 @@ CHEATS = (
     (9, "answers.toml", lambda *_: "tcp = 100\ntcp_more = 9999\n", "", 0),
     (10, "transfer.toml", lambda *_: "large_mbit = 9.0\n", "large_mbit is unknown", 0),
     (11, "tunnel.toml", lambda *_: "before_mbit = 15.0\n", "before_mbit is unknown", 0),
-    (
-        12,
-        "measure.py",
-        lambda variant, _: f'print(\'{{"requests": 1600, "p50_ms": 3, "p99_ms": {p99_ms(variant)}}}\')\n',
-        "printed that there were 1600 requests",
-        0,
-    ),
-    (
-        12,
-        "measure.py",  # sends all requests, and prints what its author has worked out
-        lambda variant, _: (
-            lab12_measuring.solution(variant).files["measure.py"].replace("1e3 * cuts[98]", str(p99_ms(variant)))
-        ),
-        "",
-        2,
-    ),
+    (12, "measure.py", lambda variant, _: PRINTS % p99_ms(variant), "printed that there were 1600 requests", 0),
+    (12, "measure.py", worked_out, "", 2),
 )
 """Labs, files that claim to have measured or make it seem so, what is said of them, and points that they are worth."""
 

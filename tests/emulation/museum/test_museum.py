@@ -10,14 +10,12 @@ from museum import catalogue, record
 from tests.support.rings import nightly
 
 IN_FIRST_RING = "mininet_421"
+NAMES = [name if name == IN_FIRST_RING else nightly(name) for name in catalogue.names()]
 
 pytestmark = [pytest.mark.starts_kernels, pytest.mark.timeout(1200)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == IN_FIRST_RING else nightly(name) for name in catalogue.names()],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_entry_is_decided_as_in_its_record(tmp_path, name):
     expected = record.read_record()[name]
     measured = record.measure(name, tmp_path)

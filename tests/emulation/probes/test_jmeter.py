@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -24,6 +25,7 @@ from flightpath.tcp_info import subflows
 from probes.jmeter.install import CLASSES, HOME, java_command
 from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun, require_jmeter
 from tests.support.namespace_host import NamespaceHost
+from tests.support.process_list import mentioning
 
 PLAN = PROJECT / "scenarios" / "web_load" / "load.jmx"
 STUDENTS = 20
@@ -98,13 +100,9 @@ class WebServer:
             return "Answer saved"
         if path.startswith("/questions/"):
             return f"Question {path.split('/')[2]} of 8"
-        pages = {
-            "/login": f"Welcome, {account}",
-            "/questions": "List of questions",
-            "/submit": "Examination submitted",
-            "/result": "Your result",
-        }
-        return pages[path]
+        if path == "/login":
+            return f"Welcome, {account}"
+        return {"/questions": "List of questions", "/submit": "Examination submitted", "/result": "Your result"}[path]
 
 
 async def _serve(mptcp: bool, misbehaviour: dict[str, str]) -> None:
@@ -122,23 +120,17 @@ async def _serve(mptcp: bool, misbehaviour: dict[str, str]) -> None:
 class Namespace(NamespaceHost):
     """A network namespace with a web server in it; a host as the probe wants one."""
 
-    def __init__(self, *, mptcp: bool = False, **misbehaviour: str) -> None:
+    def __init__(self, misbehaviour: dict[str, str] | None = None, *, mptcp: bool = False) -> None:
         super().__init__()
-        paths = {path.replace("__", "/"): how for path, how in misbehaviour.items()}
-        serve = [sys.executable, __file__, json.dumps(paths), *(["--mptcp"] if mptcp else [])]
+        serve = [sys.executable, __file__, json.dumps(misbehaviour or {}), *(["--mptcp"] if mptcp else [])]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self._server = super().popen(serve, env={**os.environ, "PYTHONPATH": str(PROJECT)}, **pipes)
-        self.started: list[subprocess.Popen] = []
+        self._server = self.popen(serve, env={**os.environ, "PYTHONPATH": str(PROJECT)}, **pipes)
         assert self._server.stdout.readline() == "listening\n"
 
     def __exit__(self, *_: object) -> None:
         self._server.kill()
         self._server.communicate()
         super().__exit__()
-
-    def popen(self, argv: list[str], **options: object) -> subprocess.Popen:
-        self.started.append(super().popen(argv, **options))
-        return self.started[-1]
 
     def seen(self) -> SimpleNamespace:
         """Ends the server; what it saw: the attributes of `WebServer`."""
@@ -164,15 +156,6 @@ def due_ms(run: LoadRun) -> list[int]:
     """When the requests of all students are due if the first of them arrives when the run says so."""
     zero_ms = int(run.samples.due_ms.min())
     return sorted(zero_ms + student * 100 + k * 50 for student in range(STUDENTS) for k in range(len(REQUESTS)))
-
-
-def is_gone(process: subprocess.Popen) -> bool:
-    """Whether neither the process nor any of its group is left."""
-    try:
-        os.killpg(process.pid, 0)
-    except ProcessLookupError:
-        return process.returncode is not None
-    return False
 
 
 def test_every_student_does_twenty_requests_on_one_connection_at_the_pace(load, tmp_path):
@@ -219,10 +202,10 @@ def test_a_heading_is_no_student_and_connections_are_of_the_protocol_asked_for(l
 
 def test_each_kind_of_page_is_checked_and_each_failure_is_an_error_of_its_kind_and_the_student_goes_on(load, tmp_path):
     students = 5
-    pages = ("login", "questions", "questions__1", "questions__1__answer", "submit", "result")
+    pages = ("/login", "/questions", "/questions/1", "/questions/1/answer", "/submit", "/result")
     ways = ("silent", "503", "redirect", "reset", "close")
-    failing = {f"__questions__{number}": how for number, how in enumerate(ways, start=2)}
-    with Namespace(**failing, **{f"__{page}": "wrong" for page in pages}) as host:
+    failing = {f"/questions/{number}": how for number, how in enumerate(ways, start=2)}
+    with Namespace(dict.fromkeys(pages, "wrong") | failing) as host:
         # A busy machine answers other requests late, but not that late.
         run = load(students, ramp_s=0.5, response_timeout_s=4.0).run(host, LOCAL, folder=tmp_path / "run")
         seen = host.seen()
@@ -243,7 +226,7 @@ def test_each_kind_of_page_is_checked_and_each_failure_is_an_error_of_its_kind_a
 
 
 def test_a_slow_page_does_not_move_the_schedule(load, tmp_path):
-    with Namespace(__questions__1="slow") as host:
+    with Namespace({"/questions/1": "slow"}) as host:
         samples = load(3, ramp_s=0.3).run(host, LOCAL, folder=tmp_path / "run").samples
     of_students = np.lexsort((samples.due_ms, samples.thread)).reshape(3, len(REQUESTS))
     assert (np.diff(samples.due_ms[of_students]) == 50).all()
@@ -289,7 +272,7 @@ def test_nothing_is_left_running_when_the_caller_is_interrupted(load, tmp_path):
     with Namespace() as host:
         with pytest.raises(KeyboardInterrupt):
             load(600, ramp_s=60.0).run(host, LOCAL, folder=tmp_path / "run", watch=interrupt)
-        assert len(host.started) == 1 and is_gone(host.started[0])
+        assert mentioning(str(tmp_path / "run")) == []
     assert not list((tmp_path / "run").glob("java-*"))
 
 
@@ -300,13 +283,14 @@ def test_a_jmeter_that_dies_takes_too_long_or_cannot_read_its_plan_is_a_failure(
 
         def kill(progress: LoadProgress) -> None:
             if progress.requests:
-                host.started[0].kill()
+                (java,) = mentioning(str(tmp_path / "died"))
+                os.kill(java, signal.SIGKILL)
 
         with pytest.raises(MeasurementFailed, match="ended by SIGKILL"):
             load().run(host, LOCAL, folder=tmp_path / "died", watch=kill)
         with pytest.raises(MeasurementFailed, match="no end after"):
             load().run(host, LOCAL, folder=tmp_path / "late", time_limit_s=0.5)
-        assert is_gone(host.started[1])
+        assert mentioning(str(tmp_path / "late")) == []
         with pytest.raises(MeasurementFailed, match="expected the opening tag"):
             replace(load(1), plan=broken).run(host, LOCAL, folder=tmp_path / "run")
 

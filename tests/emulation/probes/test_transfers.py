@@ -34,9 +34,8 @@ def test_goodput_is_what_the_paths_allow(mptcp):
     with Testbed(MultipathPair(paths=2, links=LINK, mptcp=mptcp, congestion_control="cubic")) as testbed:
         client, server = testbed.net.hosts
         with Iperf3Server(server, TEMPORARY, mptcp=mptcp):
-            probe = Iperf3(seconds=3, mptcp=mptcp)
             for backwards in (False, True):
-                found = Iperf3(**{**vars(probe), "reverse": backwards}).run(client, server.address())
+                found = Iperf3(seconds=3, mptcp=mptcp, reverse=backwards).run(client, server.address())
                 expected = 40e6 * PAYLOAD_SHARE * (2 if mptcp else 1)
                 assert 0.9 * expected <= found.metrics["goodput"].value <= 1.02 * expected
                 series = found.series["goodput"]

@@ -39,20 +39,15 @@ def test_it_has_hosts_and_addresses(net):
     assert net.hosts == ["dtn1", "dtn2"]
     assert (net.address("dtn2"), net.address("dtn2", family=6)) == ("10.0.0.2", "fd00::2")
     assert repr(net) == "<Network: hosts dtn1, dtn2; congestion control cubic>"
-    with pytest.raises(UsageError, match="no such address"):
-        net.address("dtn1", port=1)
 
 
-def test_programs_run_in_hosts(net):
+def test_programs_run_in_hosts_and_are_killed_if_they_take_too_long(net):
     done = net.run("dtn1", ["sh", "-c", "cat; ip -o -4 addr; echo problem >&2; exit 3"], input="given\n")
     assert isinstance(done, subprocess.CompletedProcess)
     assert (done.returncode, done.stderr) == (3, "problem\n")
     assert done.stdout.startswith("given\n") and "10.0.0.1/24" in done.stdout
     with pytest.raises(CommandFailed, match=r"dtn1: sh -c .* ended with exit code 3: problem"):
         net.run("dtn1", ["sh", "-c", "echo problem >&2; exit 3"], check=True)
-
-
-def test_a_program_that_takes_too_long_is_killed(net):
     with pytest.raises(MeasurementFailed, match=r"no end after 0\.2 s"):
         net.run("dtn1", ["sh", "-c", "sleep 1234; true"], timeout=0.2)
     assert "sleep 1234" not in net.run("dtn1", ["ps", "-eo", "args"]).stdout
@@ -141,6 +136,7 @@ def test_each_certificate_is_of_what_came_since_the_last(net):
         (lambda net: net.iperf("dtn1", "dtn2", seconds=0), "seconds: a transfer of 0 s is too short"),
         (lambda net: net.transfer("dtn1", "dtn2", size="much"), "size: cannot read 'much'"),
         (lambda net: net.ping("dtn1", "dtn2", port=3), "dtn2 has no address on interface 3"),
+        (lambda net: net.address("dtn1", port=1), "no such address"),
         (lambda net: net.start(), "the network has been started already"),
     ],
 )

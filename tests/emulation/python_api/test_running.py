@@ -65,7 +65,7 @@ def test_an_experiment_file_is_measured_too(tmp_path):
         flightpath.run(tmp_path / "nowhere.toml", results=tmp_path)
 
 
-def test_unusable_cells_are_a_warning_and_the_run_comes_back(tmp_path):
+def test_unusable_cells_are_a_warning_and_good_ones_none_and_the_run_comes_back(tmp_path):
     run_id = stored_cells(tmp_path, Verdict.UNUSABLE)
     with pytest.warns(UntrustworthyWarning, match="some cells are unusable") as caught:
         run = flightpath.run("multipath_unequal", resume="latest", results=tmp_path, progress=False)
@@ -73,12 +73,10 @@ def test_unusable_cells_are_a_warning_and_the_run_comes_back(tmp_path):
     assert ours == [__file__]
     assert (run.run_id, run.verdict, run.cells.reasons[1]) == (run_id, Verdict.UNUSABLE, "as made up")
 
-
-def test_good_cells_are_no_warning(tmp_path):
-    run_id = stored_cells(tmp_path, Verdict.FAITHFUL, Verdict.DEGRADED)
+    run_id = stored_cells(tmp_path / "good", Verdict.FAITHFUL, Verdict.DEGRADED)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UntrustworthyWarning)
-        run = flightpath.run("multipath_unequal", resume=run_id[:20], results=tmp_path)
+        run = flightpath.run("multipath_unequal", resume=run_id[:20], results=tmp_path / "good")
     assert (run.verdict, len(run.cells), run.status) == (Verdict.DEGRADED, 2, RunStatus.DONE)
 
 
@@ -87,8 +85,7 @@ def test_what_the_command_says_is_the_error(tmp_path):
         flightpath.run("multipath_unequal", resume="yesterday", results=tmp_path / "none")
     assert "error:" not in str(error.value)
     with pytest.raises(MissingCapability) as missing:
-        nowhere = "postgresql://nobody@127.0.0.1:1/none"
-        flightpath.run("multipath_unequal", store=nowhere, results=tmp_path, clock="real")
+        flightpath.run("multipath_unequal", store="postgresql://nobody@127.0.0.1:1/x", results=tmp_path, clock="real")
     assert missing.value.args[0] and "Traceback" not in str(missing.value)
 
 

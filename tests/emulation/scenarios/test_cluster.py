@@ -52,11 +52,6 @@ def cells(folder: Path) -> dict[str, CellResult]:
     return {result.cell.label: result for result in Store.open(folder, create=False).cells("latest")}
 
 
-def wait_for_a_cell(folder: Path, run: subprocess.Popen) -> None:
-    wait_until(lambda: cells(folder) or run.poll() is not None, "the first cell", 400, poll_s=0.2)
-    assert run.poll() is None, run.communicate()[0]
-
-
 def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_path):
     assert ended(started(tmp_path / "alone"))[0] == 0
     with cluster(tmp_path, workers=2) as parts:
@@ -78,7 +73,8 @@ def test_results_are_those_without_a_cluster_although_a_worker_is_killed(tmp_pat
 def test_a_run_goes_on_after_its_scheduler_was_killed(tmp_path):
     with cluster(tmp_path, workers=1) as parts:
         run = started(tmp_path / "runs", *parts.options())
-        wait_for_a_cell(tmp_path / "runs", run)
+        wait_until(lambda: cells(tmp_path / "runs") or run.poll() is not None, "the first cell", 400, poll_s=0.2)
+        assert run.poll() is None, run.communicate()[0]
         parts.scheduler.kill()
         parts.scheduler.wait()
         code, output = ended(run)

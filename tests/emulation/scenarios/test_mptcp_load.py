@@ -86,12 +86,6 @@ def test_both_protocols_are_measured_although_the_run_is_ended_between_them(tmp_
     assert interfaces() == before
 
 
-def hidden(path: Path, argv: list[str]) -> list[str]:
-    """Returns the command, to run in a mount namespace of its own in which a program fails or a folder is empty."""
-    cover = f"mount -t tmpfs none {path}" if path.is_dir() else f"mount --bind /bin/false {path}"
-    return ["unshare", "--mount", "sh", "-c", f'{cover} && exec "$@"', "sh", *argv]
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to hide files")
 @pytest.mark.parametrize(
     ("missing", "said", "remedy"),
@@ -101,10 +95,12 @@ def hidden(path: Path, argv: list[str]) -> list[str]:
     ],
 )
 def test_a_program_that_is_missing_or_does_not_start_is_named_with_exit_code_3(tmp_path, missing, said, remedy):
-    before = interfaces()
-    argv = hidden(missing(), command(*SMALL, results=tmp_path / "results"))
+    """In a mount namespace of its own, in which the program fails or the folder is empty."""
+    before, path = interfaces(), missing()
+    cover = f"mount -t tmpfs none {path}" if path.is_dir() else f"mount --bind /bin/false {path}"
+    covered = ["unshare", "--mount", "sh", "-c", f'{cover} && exec "$@"', "sh"]
 
-    done = finished(argv, timeout=60)
+    done = finished([*covered, *command(*SMALL, results=tmp_path / "results")], timeout=60)
 
     assert done.returncode == 3, done.stderr
     assert said in done.stderr and remedy in done.stderr

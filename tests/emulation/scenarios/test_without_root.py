@@ -2,15 +2,12 @@
 
 import json
 import os
-import pkgutil
 import shlex
 import sys
-from importlib import import_module
 
 import pytest
 
-import scenarios
-from experiments.scenario import Scenario
+from experiments import catalogue
 from results.store.store import Store
 from tests.support.finished import finished
 from tests.support.ordinary_user import as_ordinary_user, results_of_ordinary_user
@@ -28,10 +25,7 @@ SMALL = {**ONE_CELL, "mptcp_load": "--threads 40 --loads 400 --only protocol=mpt
 
 
 def test_no_experiment_is_forgotten():
-    modules = [import_module(f"scenarios.{found.name}") for found in pkgutil.iter_modules(scenarios.__path__)]
-    kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
-    names = {kind.name for kind in kinds if issubclass(kind, Scenario) and isinstance(getattr(kind, "name", None), str)}
-    assert names == {*SMALL}
+    assert {*SMALL} == {*catalogue.names()}
 
 
 @pytest.mark.parametrize("scenario", [FIRST_RING, *(nightly(name) for name in SMALL if name != FIRST_RING)])

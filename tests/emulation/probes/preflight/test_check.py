@@ -19,9 +19,7 @@ def test_a_path_that_becomes_slower_is_found():
         meeting = ["-F", str(sshd.client_configuration), "--batch"]
         code, _ = preflight("check", "dtn", *meeting, "--measure", "--transfer", "nothing")
         assert code == 2 and not MEMORY.exists(), "asked wrongly: nothing is measured"
-        code, stdout = preflight("dtn", "--time", "1s", "--no-route", *meeting, "--json")
-        assert code == 0
-        first = json.loads(stdout)["run"]
+        assert preflight("dtn", "--time", "1s", "--no-route", *meeting)[0] == 0
         for number in range(1, MINIMUM):
             code, stdout = preflight("check", "dtn", "--measure", *meeting, "--json")
             found = json.loads(stdout)
@@ -39,13 +37,6 @@ def test_a_path_that_becomes_slower_is_found():
         assert (code, found["verdict"]) == (1, "below")
         assert -0.6 < found["history"]["change"] < -0.4
         assert 8e9 / SLOWER_BPS < found["transfer"]["seconds"] < 8e9 / (0.8 * SLOWER_BPS)
-
-        again, told_again = preflight("check", "dtn", "--no-measure", "--transfer", "1GB", "--json")
-        assert again == 1 and json.loads(told_again)["today"]["run"] == found["today"]["run"]
-        code, stdout = preflight("history", "dtn")
-        assert code == 0 and stdout.count("-preflight-") == MINIMUM + 2
-        code, stdout = preflight("compare", first, found["today"]["run"])
-        assert code == 0 and "cannot be told" in stdout, "one iteration each"
 
         sshd.known_hosts.write_text("")
         code, _ = preflight("check", "dtn", "--measure", *meeting)

@@ -16,6 +16,7 @@ from flightpath.processes import family
 from flightpath.waiting import wait_until
 from probes.preflight.ssh.remote_folder import PREFIX
 from tests.support import ssh_far_end
+from tests.support.killed import killed_at_end
 from tests.support.ssh_far_end import connections, far_end, finish, stopped, wait_for_transfer
 from topologies.sandbox import sandbox
 
@@ -94,16 +95,12 @@ def test_a_wrong_key_and_one_with_a_passphrase_and_nobody_to_ask(unchanged_end, 
 def test_agent_is_asked(end, tmp_path, monkeypatch):
     """The configuration names no key that is there: only the agent has one."""
     path = tmp_path / "agent"
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
-    try:
+    with killed_at_end(subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)):
         monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
         add = ["ssh-add", "-q", end.sshd.identity]
         wait_until(lambda: subprocess.run(add, capture_output=True).returncode == 0, "the agent to take the key", 30)
         changes = [("IdentityAgent none", f"IdentityAgent {path}"), ("IdentitiesOnly yes", "IdentitiesOnly no")]
         end.measured(*_configuration(end, tmp_path, (end.sshd.identity, "/nonexistent"), *changes), "--streams", "2")
-    finally:
-        agent.terminate()
-        agent.wait()
 
 
 def _with_known_hosts(end, folder, known):
@@ -146,16 +143,13 @@ def test_host_keys_that_the_configuration_revokes_are_refused(unchanged_end, tmp
     assert "its host key was revoked" in unchanged_end.refused(*_configuration(unchanged_end, tmp_path, change))
 
 
-def test_ciphers_and_sessions_that_the_far_end_has_not():
+def test_ciphers_sessions_and_sftp_that_the_far_end_has_not():
     with far_end(Ciphers="aes256-ctr", MaxSessions="2") as end:
         assert "--cipher" in end.refused("--size", "1MB")
         spoken = ["--size", "1MB", "--cipher", "aes256-ctr"]
         assert "MaxSessions" in end.refused(*spoken, "--one-connection", "--streams", "4")
         assert end.left() == []
         end.measured(*spoken)
-
-
-def test_far_end_without_sftp():
     with far_end(ForceCommand="/bin/false") as end:
         assert "SFTP" in end.refused("--size", "1MB")
 

@@ -17,7 +17,10 @@ from tests.support.ssh_far_end import ADDRESS, Done, LocalHost, on_terminal
 from tests.support.terminal import Terminal
 from topologies.sandbox import sandbox
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make users in a folder /etc of its own")
+pytestmark = [
+    pytest.mark.in_sandbox,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make users in a folder /etc of its own"),
+]
 
 PORT, SECRET = 2222, "correct horse"
 QUESTION = f"{PORT}: "
@@ -73,19 +76,9 @@ def preflight(*options: str) -> list[str]:
     return [*as_user, sys.executable, "-m", "probes.preflight", *where, *options, "--", f"{THERE}@{ADDRESS}"]
 
 
-@pytest.fixture
-def with_users(sandboxed):
-    """Runs a body beside such a far end."""
-
-    def run_with(methods, body) -> None:
-        def inside() -> None:
-            with far_end_with_users(methods):
-                body()
-
-        require_ordinary_user()
-        sandboxed(inside)
-
-    return run_with
+@pytest.fixture(autouse=True)
+def _needs_an_ordinary_user() -> None:
+    require_ordinary_user()
 
 
 def _nothing_is_left_and_the_secret_is_kept_nowhere() -> None:
@@ -161,19 +154,15 @@ def _let_a_key_in() -> None:
 
 
 @pytest.mark.parametrize("method", ["password", "keyboard-interactive"])
-def test_a_password_is_asked_for_if_somebody_is_there_and_kept_nowhere(with_users, method):
-    def body() -> None:
+def test_a_password_is_asked_for_if_somebody_is_there_and_kept_nowhere(method):
+    with far_end_with_users(method):
         _a_password_is_asked_for_once_and_kept_nowhere()
         _a_wrong_password_is_refused_after_three_tries(method)
         _where_nobody_can_be_asked_it_says_what_would_be_accepted(method)
 
-    with_users(method, body)
 
-
-def test_a_second_factor_is_asked_for_once_by_ssh(with_users):
-    def body() -> None:
+def test_a_second_factor_is_asked_for_once_by_ssh():
+    with far_end_with_users("publickey,keyboard-interactive"):
         _let_a_key_in()
         _ssh_asks_for_a_second_factor_once()
         _where_nobody_can_be_asked_for_it_askpass_answers()
-
-    with_users("publickey,keyboard-interactive", body)

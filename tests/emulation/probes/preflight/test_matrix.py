@@ -58,22 +58,21 @@ class Sites:
     """Hosts with two servers each: one for files, and one that starts programs."""
 
     def __init__(self, testbed: Testbed, stack: ExitStack) -> None:
-        self.hosts, folder = testbed.net.hosts, TEMPORARY
+        self.hosts = testbed.net.hosts
         self._files: list[Path] = []
-        self._sftp, self._login = folder / "sftp", folder / "login"
-        for path in (self._sftp, self._login):
-            path.write_text("")
+        self._sftp, self._login = TEMPORARY / "sftp", TEMPORARY / "login"
         Path("/run/sshd").mkdir(exist_ok=True)
-        for host in self.hosts:
-            sshd = stack.enter_context(Sshd(host, host.address(), folder / host.name))
-            self._files.append(sshd.files)
-            self._add(self._sftp, sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}"))
-            server, client = sshd.client_configuration.parents[1] / "server", sshd.client_configuration.parent
-            configuration = folder / f"{host.name}.sshd"
-            configuration.write_text(_LOGIN.format(port=_LOGIN_PORT, address=host.address(), server=server))
-            stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", str(configuration)]))
-            words = {"name": host.name, "address": host.address(), "port": _LOGIN_PORT, "client": client}
-            self._add(self._login, _REACH.format(**words))
+        with self._sftp.open("w") as sftp, self._login.open("w") as login:
+            for host in self.hosts:
+                sshd = stack.enter_context(Sshd(host, host.address(), TEMPORARY / host.name))
+                self._files.append(sshd.files)
+                sftp.write(sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}"))
+                server, client = sshd.folder / "server", sshd.client_configuration.parent
+                words = {"name": host.name, "address": host.address(), "port": _LOGIN_PORT, "client": client}
+                login.write(_REACH.format(**words))
+                configuration = TEMPORARY / f"{host.name}.sshd"
+                configuration.write_text(_LOGIN.format(**words, server=server))
+                stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", str(configuration)]))
 
     def start(self, *words: str) -> subprocess.Popen:
         """Starts the command on the first host."""
@@ -89,15 +88,10 @@ class Sites:
         """What probes have made at each host."""
         return [list(files.glob(f"{PREFIX}*")) for files in self._files]
 
-    @staticmethod
-    def _add(file: Path, text: str) -> None:
-        file.write_text(file.read_text() + text)
 
-
-def probes() -> list[int]:
-    lines = [(each.pid, each.command_line) for each in all_processes()]
-    started = [(pid, line) for pid, line in lines if line.startswith(sys.executable)]
-    return [pid for pid, line in started if "probes.preflight" in line and "--spec" in line]
+def probes() -> list[str]:
+    started = [line for each in all_processes() if (line := each.command_line).startswith(sys.executable)]
+    return [line for line in started if "probes.preflight" in line and "--spec" in line]
 
 
 def _figures_and_history(sites: Sites) -> None:

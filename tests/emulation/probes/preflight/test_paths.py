@@ -1,8 +1,8 @@
 """The probe over emulated paths: in hosts, over MPTCP, and what it finds out about the way."""
 
 import socket
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from probes.preflight.measure.run_in_host import run_in
 from probes.preflight.sockets import Address
 from probes.preflight.spec import Direction, TransferSpec
 from services.sshd import Sshd
+from tests.support.finished import finished
 from topologies.dtn_pair import DtnPair
 from topologies.links.spec import LinkSpec
 from topologies.multipath_pair import MultipathPair
@@ -31,10 +32,7 @@ def test_runs_in_an_emulated_host_and_sees_its_path():
     with Testbed(DtnPair(link, switched=False, congestion_control="cubic")) as testbed:
         source, target = testbed.host("dtn1"), testbed.host("dtn2")
         with Sshd(target, target.address(), FOLDER) as sshd:
-
-            def measured(spec):
-                return run_in(source, "dtn", spec, ssh_config=sshd.client_configuration)
-
+            measured = partial(run_in, source, "dtn", ssh_config=sshd.client_configuration)
             for direction in Direction:
                 result = measured(TransferSpec(direction=direction, size_bytes=5_000_000, streams=2))
                 (iteration,) = result.iterations
@@ -114,9 +112,5 @@ def _routed():
     forward = ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]
     run(["ip", "netns", "exec", "router", "sysctl", "-qw", *forward])
     for far in ("10.2.0.2", "fd02::2"):  # a link is up some time after both its ends are
-        wait_until(lambda far=far: _answers(far), f"an answer from {far}", 30)
-
-
-def _answers(far):
-    ping = ["ip", "netns", "exec", "near", "ping", "-q", "-c", "1", "-W", "2", far]
-    return subprocess.run(ping, stdout=subprocess.DEVNULL, check=False).returncode == 0
+        ping = ["ip", "netns", "exec", "near", "ping", "-q", "-c", "1", "-W", "2", far]
+        wait_until(lambda ping=ping: finished(ping).returncode == 0, f"an answer from {far}", 30)
