@@ -52,17 +52,15 @@ def certified(facts, *reasons):
     return replace(cell("tcp", 500.0), certificate=Certificate(Verdict.DEGRADED, reasons, facts))
 
 
-def link_rows(facts):
-    return certificates.link_rows(read_facts(Certificate(Verdict.DEGRADED, (), facts))[0])
-
-
-def cell_row(facts):
+def rows(facts):
+    """Those of the links, and that of the cell."""
     result = certified(facts)
-    return certificates.certificate_row(result, read_facts(result.certificate)[0])
+    read, _ = read_facts(result.certificate)
+    return certificates.link_rows(read), certificates.certificate_row(result, read)
 
 
 def test_a_link_shows_what_was_found_beside_what_was_asked_for():
-    row, _back = link_rows(FACTS)
+    (row, _back), _ = rows(FACTS)
 
     assert (row.name, row.requested) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
     assert row.rate == "49.9Mbit (-0.20%)"
@@ -75,22 +73,20 @@ def test_a_link_shows_what_was_found_beside_what_was_asked_for():
 
 
 def test_a_cell_shows_the_worst_of_its_links():
-    row = cell_row(FACTS)
+    _, row = rows(FACTS)
 
     assert (row.rate, row.rtt, row.late) == ("-0.20%", "+0.08 ms", "1.50 ms")
     assert (row.drops, row.idle, row.steal) == ("14 queue, 4 loss", "60 % (least 40 %)", "0.5 %")
 
 
 def test_a_store_that_knows_less_shows_less():
-    row = cell_row({"emulator": "relay"})
+    links, row = rows({"emulator": "relay"})
 
-    assert {row.rate, row.rtt, row.late, row.drops, row.idle, row.steal} == {"-"}
-    assert link_rows({}) == []
-    old = {"links_during_load": {"h1_a": {"a_to_b": {"packets": 3, "drops": {"queue": 1}}}}}
-    (row,) = link_rows(old)
+    assert {row.rate, row.rtt, row.late, row.drops, row.idle, row.steal} == {"-"} and links == []
+    (row,), _ = rows({"links_during_load": {"h1_a": {"a_to_b": {"packets": 3, "drops": {"queue": 1}}}}})
     assert (row.packets, row.drops, row.rate, row.lateness, row.late_bins) == ("3", "1 queue", "-", "-", ())
     blind = {**DURING, "lateness_us": None, "lateness_histogram": None, "cpu_percent": None, "max_frame_bytes": None}
-    (row,) = link_rows({"links_during_load": {"h1_a": {"a_to_b": blind}}})
+    (row,), _ = rows({"links_during_load": {"h1_a": {"a_to_b": blind}}})
     assert (row.lateness, row.gso_packets, row.cpu) == ("-", "-", "-")
 
 
@@ -104,6 +100,6 @@ def test_certificates_are_printed_with_their_reasons_and_on_request_with_every_l
     for links in (False, True):
         out = io.StringIO()
         print_certificates(Console(file=out, width=120), [certified(FACTS, "[red]late[/]")], links=links)
-        assert "[red]late[/]" in out.getvalue() and "60 % (least 40 %)" in out.getvalue()
-        assert ("h1_a a to b" in out.getvalue()) is links
-        assert ("<b>busy</b>" in out.getvalue()) is links
+        said = out.getvalue()
+        assert "[red]late[/]" in said and "60 % (least 40 %)" in said
+        assert ("h1_a a to b" in said, "<b>busy</b>" in said) == (links, links)

@@ -1,26 +1,28 @@
-"""The charts of any scenario: what may not be believed is never drawn like the rest."""
+"""The charts of any scenario: what may not be believed is never drawn like the rest, and words have room."""
 
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from experiments.figures import curve
 from flightpath.clock import Clock
 from results.figures import style
+from results.figures.bar_groups import Bar, stacked_bars
 from results.figures.chart import Kind
 from results.figures.charts import bars, curves, looks_of
 from results.figures.drawing import draw_figures
+from results.figures.over_parameter import _is_crowded, places_of
 from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.side_by_side import side_by_side
-from results.figures.style import Look
 from results.pages.html_report import embedded_figure
 from results.records import Cell, CellResult, Certificate, Measurement, RunRecord, RunStatus, Series, Verdict
 from tests.support.made_up_runs import judged, measured
 from tests.support.reading_pages import words_of
 
-FAITHFUL = Certificate(Verdict.FAITHFUL)
+LOOK = style.Look("one", style.BLUE)
 WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
 
 
@@ -38,9 +40,9 @@ def cells(verdict: Verdict = Verdict.FAITHFUL) -> list[CellResult]:
     return [judged(cell, of_cell, "because") for cell, of_cell in zip(made, verdicts, strict=True)]
 
 
-def words(folder: Path, figure) -> str:
-    svg = next(path for path in draw_figures({"figure": lambda cells: figure}, [], folder) if path.suffix == ".svg")
-    return words_of(svg)
+def words(folder: Path, figure: Figure) -> str:
+    draw_figures({"figure": lambda _: figure}, [], folder)
+    return words_of(folder / "figure.svg")
 
 
 def test_curves_have_a_line_per_value_and_a_plot_per_panel(tmp_path):
@@ -50,9 +52,8 @@ def test_curves_have_a_line_per_value_and_a_plot_per_panel(tmp_path):
         tops = sorted(max(container[0].get_ydata()) for container in axes.containers)
         assert tops == pytest.approx([200, 400], rel=1e-6)
     said = words(tmp_path, figure)
-    assert "mptcp" in said
-    assert "goodput (Mbit/s)" in said
-    assert "faithful (24 cells)" in said
+    for text in ("mptcp", "goodput (Mbit/s)", "faithful (24 cells)"):
+        assert text in said
 
 
 def test_values_that_are_words_stand_right_of_the_numbers_and_off_their_line():
@@ -91,8 +92,8 @@ def test_a_figure_carries_its_data_into_the_page_on_which_it_is_explored(tmp_pat
         "curves": lambda _: curves(spoilt, "goodput", x="paths", by="kind", panels="policy", scale=1e-6, **hostile),
         "bars": lambda _: bars(spoilt, "goodput", groups="paths", by="kind", scale=1e-6, level=("limit", 300), **WORDS),
     }
-    drawn = {path.stem: path for path in draw_figures(figures, [], tmp_path) if path.suffix == ".svg"}
-    embedded = embedded_figure(drawn["curves"])
+    draw_figures(figures, [], tmp_path)
+    embedded = embedded_figure(tmp_path / "curves.svg")
     assert "<" not in embedded.chart and "<metadata>" not in embedded.svg
     chart = json.loads(embedded.chart)
     assert (chart["title"], chart["verdict"]) == ("</script><b>", "unusable")
@@ -102,7 +103,7 @@ def test_a_figure_carries_its_data_into_the_page_on_which_it_is_explored(tmp_pat
     assert line["y"] == pytest.approx([100, 200, 400], rel=1e-5) and line["low"][1] is None
     assert line["cells"][2] == ["policy=single", "kind=mptcp", "paths=4"]
     assert crosses["x"] == [2] and crosses["notes"] == ["unusable"]
-    (panel,) = json.loads(embedded_figure(drawn["bars"]).chart)["panels"]
+    (panel,) = json.loads(embedded_figure(tmp_path / "bars.svg").chart)["panels"]
     assert panel["ticks"] == [[0, "1"], [1, "2"], [2, "4"]]
     assert [trace["kind"] for trace in panel["traces"]] == ["bars", "bars", "reference"]
     assert panel["traces"][0]["cells"][0] == ["paths=1", "kind=mptcp"]
@@ -113,11 +114,11 @@ def test_curves_over_time_lead_to_their_cells():
         CellResult(
             Cell({"load": 5}, repetition),
             Measurement(series={"rate": Series("bit/s", (0.0, 1.0), (1e6, repetition * 1e6))}),
-            certificate,
+            Certificate(verdict),
         )
-        for repetition, certificate in ((1, FAITHFUL), (2, FAITHFUL), (3, Certificate(Verdict.UNUSABLE)))
+        for repetition, verdict in enumerate((Verdict.FAITHFUL, Verdict.FAITHFUL, Verdict.UNUSABLE), start=1)
     ]
-    panel = TimePanel("5", [curve(made, "rate", Look("rate", style.BLUE), 1e-6)], level=2.0, mark_s=0.5)
+    panel = TimePanel("5", [curve(made, "rate", LOOK, 1e-6)], level=2.0, mark_s=0.5)
     figure = lines_over_time([panel], made, title="t", y_label="Mbit/s", level_label="limit", mark_label="end")
     (described,) = figure.chart.panels
     *lines, level = described.traces
@@ -138,8 +139,7 @@ def test_looks_differ_in_more_than_colour():
 def test_runs_side_by_side_have_a_mark_each_and_name_their_clocks(tmp_path):
     def run(run_id: str, clock: Clock) -> RunRecord:
         now = datetime.now(UTC)
-        plan = {"settings": {"clock": clock}}
-        return RunRecord(run_id, "subflow_steering", plan, (), {}, now, now, RunStatus.DONE)
+        return RunRecord(run_id, "subflow_steering", {"clock": clock}, (), {}, now, now, RunStatus.DONE)
 
     few = [cell for cell in cells() if cell.cell.parameters["paths"] != 4]
     slower = [judged(c, Verdict.UNUSABLE, "because") if c.cell.parameters["paths"] == 2 else c for c in few]
@@ -151,3 +151,31 @@ def test_runs_side_by_side_have_a_mark_each_and_name_their_clocks(tmp_path):
     said = words(tmp_path, figure)
     for text in ("real and virtual time", "one", "two, virtual time", "unusable", "Mbit/s", "4 tcp single"):
         assert text in said
+
+
+# --- room for words and values ---
+
+
+@pytest.mark.parametrize("repeated", [3, 40])
+def test_a_title_is_as_wide_as_the_figure_at_most_and_the_legend_is_below_it(repeated):
+    with style.drawing():
+        figure = style.new_figure(3.0, "throughput " * repeated, "faithful", Verdict.FAITHFUL)
+        style.add_legend(figure, {"one": style.handle()})
+        figure.draw_without_rendering()
+        title, (legend,) = figure.texts[0].get_window_extent(), figure.legends
+        assert title.x1 < figure.bbox.x1
+        assert legend.get_window_extent().y1 < title.y0
+
+
+@pytest.mark.parametrize(("label", "turned"), [("tun4_path6_plain", 20), ("tun4", 0)])
+def test_long_labels_of_many_bars_are_turned_and_short_ones_are_not(label, turned):
+    with style.drawing():
+        groups = {f"{label}{number}": [Bar([(LOOK, 1.0)])] for number in range(8)}
+        figure = stacked_bars([("", groups)], [], title="x", x_label="x", y_label="y")
+    assert {tick.get_rotation() for tick in figure.axes[0].get_xticklabels()} == {turned}
+
+
+def test_values_that_a_linear_axis_would_put_upon_each_other_have_a_logarithmic_one():
+    assert _is_crowded(places_of([8, 16, 32, 2048]))
+    for roomy in ([1, 2, 4, 8], [8, 16, 2048, "default"], [0, 1, 2048]):
+        assert not _is_crowded(places_of(roomy))

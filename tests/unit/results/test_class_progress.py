@@ -11,7 +11,6 @@ from results.store.location import StoreLocation, server_url
 from results.store.store import Store
 from tests.support.asking_pages import asked
 from tests.support.database_server import PASSWORD
-from tests.support.earlier_stores import earlier
 
 
 def check(student: str, points: int, *hints: str, lab: int = 2, course: str = "") -> LabCheck:
@@ -55,12 +54,6 @@ def test_the_page_shows_names_to_the_teacher_alone(tmp_path):
     assert "Lab 2 &lt;of all&gt;" in shown and "how much?" in shown and 'href="/class"' in shown
     assert not any(name in shown for name in ("anna", "ben", "cem", "dora"))
     assert '<th scope="row">cem</th>' in with_names
-
-
-def test_a_store_of_an_earlier_version_has_no_checks(tmp_path):
-    earlier(3, tmp_path)
-    store = Store.open(tmp_path, create=False)
-    assert lab_checks(store) == [] and not has_checks(store)
 
 
 def test_students_write_checks_that_they_cannot_read(server, monkeypatch, capsys, tmp_path):

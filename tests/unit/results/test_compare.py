@@ -6,24 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from scipy import stats
 
-from results.__main__ import main
 from results.comparison.clocks import machine_or_protocol
 from results.comparison.compare import Change, compare_runs, compare_with_history
 from results.comparison.differences import differences
 from results.dashboard.trends import trends
 from results.pages.explored import means_chart
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
-from results.statistics import effects
+from results.records import Certificate, RunRecord, RunStatus, Verdict
 from results.store.query import RunQuery
-from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper, measured, varied
 from tests.support.stored_runs import simple
 
 LOADS = (500.0, 800.0)
-FAITHFUL = Certificate(Verdict.FAITHFUL)
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLAN = {"form": "full", "axes": {"protocol": ["tcp", "mptcp"], "load": [500, 800]}, "settings": {"threads": 4000}}
+VIRTUAL = {**PLAN, "settings": {"threads": 4000, "clock": "virtual"}}
 
 
 def times(factor, cells, *names):
@@ -36,8 +33,8 @@ def slower_mptcp(cells, factor=0.9):
     return [s if s.cell.parameters["protocol"] == "mptcp" else c for s, c in zip(slower, cells, strict=True)]
 
 
-def kept(store, cells, *, plan=PLAN, environment=None, command="x"):
-    run_id = store.begin_run("mptcp_load", plan, environment or {"kernel": "6.1", "host": "lab1"}, command)
+def kept(store, cells, *, plan=PLAN, environment=None):
+    run_id = store.begin_run("mptcp_load", plan, environment or {"kernel": "6.1", "host": "lab1"}, "x")
     for order, result in enumerate(cells):
         store.record(run_id, replace(result, measurement=replace(result.measurement, series={})), order)
     store.finish_run(run_id, "done")
@@ -46,9 +43,6 @@ def kept(store, cells, *, plan=PLAN, environment=None, command="x"):
 
 def by_point(compared):
     return {(c.metric, c.parameters["protocol"], c.parameters["load"]): c for c in compared.comparisons}
-
-
-VIRTUAL = {**PLAN, "settings": {"threads": 4000, "clock": "virtual"}}
 
 
 def test_runs_of_different_clocks_are_compared_with_a_warning(store):
@@ -61,49 +55,26 @@ def test_runs_of_different_clocks_are_compared_with_a_warning(store):
 
 
 @pytest.mark.parametrize(
-    ("here", "cpu", "idle", "end"),
+    ("here", "cpu", "idle", "said"),
     [
-        (0.31e9, 100.0, 50.0, "here 0.31 Gbit/s: `client` has no more processor time (100 % of one core)."),
-        (4.75e9, 80.0, 50.0, "here it reaches the same, 4.75 Gbit/s, and `client` uses 80 % of a core."),
-        (
-            0.31e9,
-            60.0,
-            4.0,
-            "here 0.31 Gbit/s: the machine's processors are full (4 % idle; `client` uses 60 % of a core).",
-        ),
-        (
-            0.31e9,
-            3.0,
-            90.0,
-            "no processor is full (90 % of the machine is idle; the emulator of link l uses 12 % of a core).",
-        ),
+        (0.31e9, 100.0, 50.0, "here 0.31 Gbit/s: `client` has no more processor time"),
+        (4.75e9, 80.0, 50.0, "here it reaches the same, 4.75 Gbit/s, and `client` uses 80 %"),
+        (0.31e9, 60.0, 4.0, "the machine's processors are full (4 % idle; `client` uses 60 %"),
+        (0.31e9, 3.0, 90.0, "no processor is full (90 % of the machine is idle; the emulator of link l uses 12 %"),
     ],
 )
-def test_the_process_that_limits_a_protocol_on_this_machine_is_named(here, cpu, idle, end):
+def test_the_process_that_limits_a_protocol_on_this_machine_is_named(here, cpu, idle, said):
+    def side(clock, found, **metrics):
+        cell = replace(measured({"size": 1}, **metrics), certificate=Certificate(Verdict.FAITHFUL, (), found))
+        return RunRecord("r", "s", {"clock": clock}, (), {}, NOW, NOW, RunStatus.DONE), [cell]
+
     links = {"l": {"a_to_b": {"cpu_percent": 12.0}, "b_to_a": {"cpu_percent": None}}}
-    rates = (
-        {"goodput": Metric(4.8e9, "bit/s")},
-        {
-            "goodput": Metric(here, "bit/s"),
-            "cpu_client": Metric(cpu, "%"),
-            "cpu_total": Metric(150.0, "%"),
-            "idle_cpu": Metric(idle, "%"),
-        },
-    )
-    virtual, real = (
-        [CellResult(Cell({"size": 1}), Measurement(metrics), Certificate(verdict, found={"clock": clock, **found}))]
-        for metrics, clock, verdict, found in (
-            (rates[0], "virtual", Verdict.FAITHFUL, {"path_bps": 4.9e9}),
-            (rates[1], "real", Verdict.FAITHFUL, {"links_during_load": links}),
-        )
-    )
-    records = [RunRecord("r", "s", {"clock": clock}, (), {}, NOW, NOW, RunStatus.DONE) for clock in ("virtual", "real")]
-    (sentence,) = machine_or_protocol((records[1], real), (records[0], virtual), ["goodput", "gone"])
-    assert sentence.startswith(
-        "size=1: goodput: the path carries 4.9 Gbit/s with all headers; the protocol reaches 4.8 Gbit/s"
-    )
-    assert sentence.endswith(end)
-    assert not machine_or_protocol((records[0], virtual), (records[0], virtual), ["goodput"])
+    virtual = side("virtual", {"clock": "virtual", "path_bps": 4.9e9}, goodput=4.8e9)
+    real = side("real", {"links_during_load": links}, goodput=here, cpu_client=cpu, cpu_total=150.0, idle_cpu=idle)
+    (sentence,) = machine_or_protocol(real, virtual, ["goodput", "gone"])
+    assert "the path carries 4.9 Gbit/s with all headers; the protocol reaches 4.8 Gbit/s" in sentence
+    assert said in sentence
+    assert not machine_or_protocol(virtual, virtual, ["goodput"])
 
 
 def test_a_chart_of_the_history_has_a_line_for_each_plan(store):
@@ -138,58 +109,19 @@ def test_history_is_that_of_the_same_conditions(store):
     kept(store, like_the_paper(), plan={**PLAN, "settings": {"threads": 50}})
     first = kept(store, like_the_paper())[0]
     virtual = kept(store, like_the_paper(), plan=VIRTUAL)[0]
-    last = replace(first, started_at=datetime.now(UTC))
-    last_virtual = replace(virtual, started_at=datetime.now(UTC))
-    for run, before in ((last, first), (last_virtual, virtual)):
-        assert [each.run_id for each in store.finished_before(run, 5)] == [before.run_id]
-
-
-def test_an_effect_agrees_with_welchs_test():
-    before, after = [10.0, 11.0, 9.5, 10.4], [12.0, 12.9, 11.0]
-    other = stats.ttest_ind([v - 20 for v in after], [v - 20 for v in before], equal_var=False)
-    shifted = effects.between([v - 20 for v in before], [v - 20 for v in after])
-    interval = other.confidence_interval()
-    assert not shifted.relative
-    assert shifted.p == pytest.approx(other.pvalue)
-    assert (shifted.change.low, shifted.change.high) == pytest.approx((interval.low, interval.high))
-    ratio = effects.between(before, after)
-    assert ratio.relative and ratio.change.value == pytest.approx((11.9666667 / 10.225 - 1) * 100)
-    assert ratio.change.low < ratio.change.value < ratio.change.high
-    assert (ratio.p < 0.05) == (not ratio.change.contains(0))
-
-
-def test_equal_constants_do_not_differ_and_other_constants_do():
-    assert effects.between([0.0, 0.0], [0.0, 0.0]).p == 1.0
-    assert effects.between([0.0, 0.0], [3.0, 3.0]).p == 0.0
-    assert effects.between([5.0], [6.0, 7.0]).p is None
-
-
-def test_a_prediction_interval_holds_the_next_value_as_often_as_it_says():
-    noise = random.Random(5)
-    inside = 0
-    for _ in range(1000):
-        history = [noise.gauss(100, 3) for _ in range(5)]
-        inside += effects.prediction(history).contains(noise.gauss(100, 3))
-    assert 0.93 < inside / 1000 < 0.97
-
-
-def test_probabilities_are_raised_for_how_many_questions_were_asked():
-    assert effects.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert effects.holm([]) == []
+    for before in (first, virtual):
+        now = replace(before, started_at=datetime.now(UTC))
+        assert [each.run_id for each in store.finished_before(now, 5)] == [before.run_id]
 
 
 def test_many_comparisons_of_the_same_thing_show_no_difference():
     noise = random.Random(3)
 
     def run(number):
-        cells = [
-            CellResult(Cell({"p": p}, r), Measurement({"rate": Metric(noise.gauss(500, 5), "1/s")}), FAITHFUL)
-            for p in range(14)
-            for r in range(1, 5)
-        ]
+        cells = [measured({"p": p}, r, requests_per_s=noise.gauss(500, 5)) for p in range(14) for r in range(1, 5)]
         return RunRecord(f"r{number}", "s", {}, (), {}, NOW, None, RunStatus.DONE), cells
 
-    pairs = [compare_runs(run(1), run(2), ["rate"]) for _ in range(60)]
+    pairs = [compare_runs(run(1), run(2), ["requests_per_s"]) for _ in range(60)]
     wrong = sum(any(c.change is not Change.SAME for c in found.comparisons) for found in pairs)
     assert wrong <= 8, "in one pair of twenty one of its 14 comparisons is expected to differ by chance"
     by_interval = sum(any(not c.effect.change.contains(0) for c in found.comparisons) for found in pairs)
@@ -275,9 +207,9 @@ def test_today_is_compared_with_how_runs_differ_and_not_with_how_repetitions_do(
 
 def test_what_differs_in_plan_environment_and_testbed_is_named(store):
     plain = cell("tcp", 500.0)
-    certificate = replace(plain.certificate, found={"kernel": "6.1.0", "emulator": "netem", "idle": 3.1})
+    found = {"kernel": "6.1.0", "emulator": "netem", "idle": 3.1}
+    other = replace(plain, certificate=replace(plain.certificate, found=found))
     plan = {**PLAN, "settings": {"threads": 500}, "headlines": ["x"], "seed": 2}
-    other = replace(plain, certificate=certificate)
     runs = [kept(store, [plain]), kept(store, [other], plan=plan, environment={"kernel": "6.12", "host": "lab1"})]
     found = {(d.kind, d.name): d.values for d in differences(runs)}
     assert found == {
@@ -289,50 +221,42 @@ def test_what_differs_in_plan_environment_and_testbed_is_named(store):
     assert differences([runs[0], runs[0]]) == []
 
 
-def test_the_command_says_it_in_words_and_as_json(store, capsys):
+def test_the_command_says_it_in_words_and_as_json(store, told):
     kept(store, like_the_paper(4, LOADS))
-    before = kept(store, like_the_paper(4, LOADS))
-    after = kept(store, slower_mptcp(like_the_paper(4, LOADS)), environment={"kernel": "7.0"})
-    words = ["compare", before[0].run_id, after[0].run_id, "--results", str(store.folder)]
-    assert main([*words, "--metrics", "requests_per_s,run_time"]) == 0
-    out = capsys.readouterr().out
-    assert f"{after[0].run_id} is slower than {before[0].run_id}." in out and "7.0" in out and "-10.0 % (" in out
-    assert main([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["runs"] == [before[0].run_id, after[0].run_id]
-    assert {c["change"] for c in told["compared"][0]["comparisons"] if c["parameters"]["protocol"] == "mptcp"} >= {
-        "slower"
-    }
-    assert {"kind": "environment", "name": "kernel", "values": ["6.1", "7.0"]} in told["differences"]
+    before = kept(store, like_the_paper(4, LOADS))[0].run_id
+    after = kept(store, slower_mptcp(like_the_paper(4, LOADS)), environment={"kernel": "7.0"})[0].run_id
+    out = told(store.folder, "compare", before, after, "--metrics", "requests_per_s,run_time").out
+    assert f"{after} is slower than {before}." in out and "7.0" in out and "-10.0 % (" in out
+    found = json.loads(told(store.folder, "compare", before, after, "--json").out)
+    assert found["runs"] == [before, after]
+    changes = {(each["parameters"]["protocol"], each["change"]) for each in found["compared"][0]["comparisons"]}
+    assert ("mptcp", "slower") in changes
+    assert {"kind": "environment", "name": "kernel", "values": ["6.1", "7.0"]} in found["differences"]
 
 
-def test_the_command_compares_with_history(store, capsys):
-    runs = [kept(store, like_the_paper(2, LOADS)) for _ in range(4)]
-    words = ["compare", runs[-1][0].run_id, "--results", str(store.folder)]
-    assert main([*words, "--history", "10", "--metrics", "run_time"]) == 0
-    assert "the 3 runs before it" in capsys.readouterr().out
-    assert main([*words]) == 2
-    assert main(["compare", runs[0][0].run_id, "--history", "3", "--results", str(store.folder)]) == 2
-    assert "no run of mptcp_load with the same plan was finished before" in capsys.readouterr().err
+def test_the_command_compares_with_history(store, told):
+    first, *_, last = (kept(store, like_the_paper(2, LOADS))[0].run_id for _ in range(4))
+    assert "the 3 runs before it" in told(store.folder, "compare", last, "--history", "10", "--metrics", "run_time").out
+    told(store.folder, "compare", last, code=2)
+    said = told(store.folder, "compare", first, "--history", "3", code=2).err
+    assert "with the same plan was finished before" in said
 
 
-def test_the_command_prints_markdown_in_which_nothing_is_markup(store, capsys):
+def test_the_command_prints_markdown_in_which_nothing_is_markup(store, told):
     hostile = {"host": "a|b<script>@all", "kernel": "`x`"}
     for cells in (like_the_paper(4, (800.0,)), slower_mptcp(like_the_paper(4, (800.0,)))):
         kept(store, cells, environment=hostile | {"n": str(len(store.runs()))})
     first, second = [record.run_id for record in store.runs()]
-    words = ["compare", first, second, "--results", str(store.folder), "--markdown"]
-    assert main(words) == 0
-    text = capsys.readouterr().out
+    text = told(store.folder, "compare", first, second, "--markdown").out
     (row,) = [line for line in text.splitlines() if line.startswith("| requests") and "mptcp" in line]
     assert "🔴 slower" in row and len([part for part in row.replace("\\|", "").split("|") if part]) == 7
     assert "<script>" not in text and "@all" not in text
-    assert main([*words, "--fail-if-worse"]) == 1
-    assert "worse: requests_per_s at " in capsys.readouterr().err
-    assert main(["compare", second, first, "--results", str(store.folder), "--fail-if-worse"]) == 0
+    said = told(store.folder, "compare", first, second, "--fail-if-worse", code=1).err
+    assert "worse: requests_per_s at " in said
+    told(store.folder, "compare", second, first, "--fail-if-worse")
 
 
-def test_runs_whose_plans_name_no_headlines_are_drawn_too(store, tmp_path):
+def test_runs_whose_plans_name_no_headlines_are_drawn_too(store, told, tmp_path):
     first, second = (kept(store, [simple(500, n, rate=factor * n) for n in (1, 2)])[0].run_id for factor in (1, 2))
-    assert main(["compare", first, second, "--results", str(store.folder), "--output", str(tmp_path / "drawn")]) == 0
+    told(store.folder, "compare", first, second, "--output", str(tmp_path / "drawn"))
     assert (tmp_path / "drawn" / "compare.svg").is_file()

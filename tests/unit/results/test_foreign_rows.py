@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import update
 
 from flightpath.errors import FlightpathError
-from results.__main__ import main
 from results.exchange.export import export_runs
 from results.records import Claim, ClaimVerdict, Verdict
 from results.store.query import RunQuery
@@ -17,8 +16,7 @@ from results.store.rows import UnreadableRun
 from results.store.schema import CellRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
-from tests.support.database_server import store_options
-from tests.support.made_up_runs import like_the_paper
+from tests.support.made_up_runs import cell
 
 
 @pytest.fixture
@@ -27,19 +25,17 @@ def store(tmp_path) -> Store:
     store = Store.open(tmp_path)
     for _ in range(2):
         run_id = store.begin_run("s", {}, {"host": "lab1"}, ["x"])
-        for order, result in enumerate(like_the_paper(1, (500.0,))):
-            store.record(run_id, result, order)
+        store.record(run_id, cell("tcp", 500.0), 0)
         store.record_claims(run_id, [Claim("c", "p", "m", ClaimVerdict.REPRODUCED)])
         store.keep_document(run_id, "d", "text")
     return store
 
 
-def spoil(store: Store, table: str, column: str, value: object) -> tuple[str, str]:
+def spoil(store: Store, table: str, column: str, value: object) -> list[str]:
     """Writes a value into the first row of a table; returns the run that has it, and the other."""
     with contextlib.closing(sqlite3.connect(store.folder / DATABASE_NAME)) as connection, connection:
         connection.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = 1', [value])
-        (bad,) = connection.execute("SELECT run_id FROM runs WHERE rowid = 1").fetchone()
-    return bad, next(run.run_id for run in store.runs() if run.run_id != bad)
+        return [run_id for (run_id,) in connection.execute("SELECT run_id FROM runs ORDER BY rowid")]
 
 
 @pytest.mark.parametrize(
@@ -86,23 +82,21 @@ def test_a_machine_without_a_proper_name_is_listed_with_the_others(store, host):
     ("column", "value"),
     [("started_at", "yesterday"), ("ended_at", "0001-01-01T00:00:00+14:00"), ("status", "dancing"), ("plan", [1])],
 )
-def test_a_run_that_cannot_be_read_is_left_out_of_lists_and_named_once(location, column, value, capsys):
+def test_a_run_that_cannot_be_read_is_left_out_of_lists_and_named_once(location, column, value, told):
     store = Store.open(location)
     good, bad = (store.begin_run("s", {}, {}, ["x"]) for _ in range(2))
     with store.writing() as session:
         session.execute(update(RunRow).where(RunRow.run_id == bad).values({column: value}))
-    assert main(["list", *store_options(location)]) == 0
-    told = capsys.readouterr()
-    assert good in told.out and bad not in told.out
-    assert told.err.count(f"left out: run {bad}") == 1
-    assert main(["list", "--where", "x=1", *store_options(location)]) in (0, 2)
-    assert main(["show", bad, *store_options(location)]) == 1
-    assert f"run {bad} cannot be read" in capsys.readouterr().err
+    listed = told(location, "list")
+    assert good in listed.out and bad not in listed.out
+    assert listed.err.count(f"left out: run {bad}") == 1
+    told(location, "list", "--where", "x=1")
+    assert f"run {bad} cannot be read" in told(location, "show", bad, code=1).err
     assert [run.record.run_id for run in store.history(RunQuery("s"), ())] == [good]
 
 
 @pytest.mark.parametrize("run_id", ["../escaped", "flightpath.sqlite-wal"])
-def test_the_id_of_a_run_chooses_no_path(location, run_id, capsys):
+def test_the_id_of_a_run_chooses_no_path(location, run_id, told):
     store = Store.open(location)
     good = store.begin_run("s", {}, {"host": platform.node()}, ["x"])
     bad = store.begin_run("s", {}, {"host": platform.node()}, ["x"])
@@ -113,15 +107,14 @@ def test_the_id_of_a_run_chooses_no_path(location, run_id, capsys):
         with pytest.raises(UnreadableRun, match="is no id of a run"):
             refused(run_id)
     for command in ("plot", "report"):
-        assert main([command, run_id, *store_options(location)]) == 1
-    assert main(["list", *store_options(location)]) == 0
-    assert good in capsys.readouterr().out and set(location.folder.parent.rglob("*")) == before
+        told(location, command, run_id, code=1)
+    assert good in told(location, "list").out and set(location.folder.parent.rglob("*")) == before
 
 
 def test_a_verdict_that_is_none_is_not_trusted(location):
     store = Store.open(location)
     run_id = store.begin_run("s", {}, {}, ["x"])
-    store.record(run_id, like_the_paper(1, (500.0,))[0], 0)
+    store.record(run_id, cell("tcp", 500.0), 0)
     with store.writing() as session:
         session.execute(update(CellRow).values(verdict="perfect"))
     assert store.cell_counts() == {run_id: {Verdict.UNUSABLE: 1}}

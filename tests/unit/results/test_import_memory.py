@@ -31,13 +31,8 @@ def in_group(tmp_path, monkeypatch):
     return put
 
 
-def test_a_group_of_version_2_leaves_its_limit_less_what_it_has_taken(in_group):
-    in_group("0::/a/b\n", a__b=(VERSION_2, "max", 50, 0), a=(VERSION_2, 100 * MEGABYTE, 30 * MEGABYTE, 0))
-    assert memory.available_bytes() == 70 * MEGABYTE
-
-
-def test_the_cache_of_files_counts_as_left(in_group):
-    in_group("0::/a\n", a=(VERSION_2, 100 * MEGABYTE, 90 * MEGABYTE, 60 * MEGABYTE))
+def test_a_group_of_version_2_leaves_its_limit_less_what_it_has_taken_but_for_the_cache_of_files(in_group):
+    in_group("0::/a/b\n", a__b=(VERSION_2, "max", 50, 0), a=(VERSION_2, 100 * MEGABYTE, 90 * MEGABYTE, 60 * MEGABYTE))
     assert memory.available_bytes() == 70 * MEGABYTE
 
 
@@ -59,9 +54,7 @@ def test_a_file_that_does_not_fit_is_not_even_read(in_group, tmp_path, monkeypat
     with file.open("wb") as sparse:
         sparse.truncate(500 * MEGABYTE)
     monkeypatch.setattr(files.Path, "read_bytes", lambda _: pytest.fail("it was read"))
-    with pytest.raises(
-        UsageError, match=r"cannot be imported: its contents would take 500 MiB of memory, and 1 MiB are"
-    ):
+    with pytest.raises(UsageError, match="500 MiB of memory, and 1 MiB are left"):
         read_export(file)
 
 
@@ -72,5 +65,5 @@ def test_a_small_zip_that_would_take_all_memory_is_unpacked_and_not_parsed(in_gr
         archive.writestr("manifest.json", f"[{'[],' * 10**6}[]]")
     assert file.stat().st_size < 2**13
     monkeypatch.setattr(files.json, "loads", lambda _: pytest.fail("it was parsed"))
-    with pytest.raises(UsageError, match=r"its contents would take 247 MiB of memory, and 100 MiB are left"):
+    with pytest.raises(UsageError, match="247 MiB of memory, and 100 MiB are left"):
         read_export(file)

@@ -1,11 +1,8 @@
 """What a run shows while it goes on: whether it really does, its links by their hosts, and their load."""
 
-import fcntl
 import json
 import platform
-import subprocess
-import sys
-from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -16,70 +13,31 @@ from results.exchange.progress import NETWORKS, LinkLoad
 from results.figures.network import Load, live_network
 from results.pages.content import series_rows
 from results.pages.explored import series_chart, thinned
-from results.records import (
-    Cell,
-    CellResult,
-    Certificate,
-    Claim,
-    ClaimVerdict,
-    Measurement,
-    Metric,
-    RunStatus,
-    Series,
-    Verdict,
-)
+from results.records import Certificate, RunStatus, Series, Verdict
 from results.store.run_list import with_actual_status
 from results.store.run_lock import RunLock
-from results.store.store import DEFAULT_FOLDER, Store
-from results.summary.claims import finding
+from results.store.store import DEFAULT_FOLDER
 from results.summary.runs import status_text
 from tests.support.asking_pages import asked
+from tests.support.stored_runs import simple
 from topologies.mininet import live
 
-HOLD = """
-import sys
-from pathlib import Path
-from results.store.run_lock import RunLock
-lock = RunLock.take(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
 
-
-def begun(store: Store, host: str) -> str:
-    return store.begin_run("dtn_window", {}, {"host": host}, ["python"])
-
-
-def test_a_run_is_running_only_while_its_process_lives(store):
-    run_id = begun(store, platform.node())
+def test_a_run_is_running_only_while_its_process_holds_its_lock(store):
+    run_id = store.begin_run("dtn_window", {}, {"host": platform.node()}, ["python"])
     folder = store.artifacts(run_id)
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout.readline() == "held\n"
+    lock = RunLock.take(folder)
     alive = with_actual_status(store, store.run(run_id))
     assert alive.status is RunStatus.RUNNING and status_text(alive) == "running"
-    holder.kill()
-    holder.communicate()
+    lock.release()
     killed = with_actual_status(store, store.run(run_id))
     assert killed.status is RunStatus.INTERRUPTED and status_text(killed) == "interrupted"
     assert store.run(run_id).status is RunStatus.RUNNING, "looking changes nothing"
     assert RunLock.take(folder) is not None, "looking holds nothing"
 
 
-def test_of_another_machine_only_what_it_recorded_is_known(store):
-    record = with_actual_status(store, store.run(begun(store, "elsewhere")))
-    assert record.status is RunStatus.RUNNING and status_text(record) == "running, or killed"
-
-
-def test_a_finding_counts_the_claims():
-    claims = [Claim("a", "", "", ClaimVerdict.REPRODUCED), Claim("b", "", "", ClaimVerdict.NOT_TESTED)]
-    assert finding(["It is faster."], claims) == ["It is faster.", "Of its 2 claims: 1 reproduced, 1 not tested here."]
-    assert finding([], []) == []
-
-
-def log() -> CounterLog:
-    """Two links that carry 25 and 50 Mbit/s from a to b, of 50 Mbit/s and of no limit."""
+def test_the_live_network_has_each_link_s_load():
+    """Two links carry 25 and 50 Mbit/s from a to b, of 50 Mbit/s and of no limit."""
     links = {
         "h1_a": WatchedLink("h1-eth0:s1-eth1", (50e6, 50e6)),
         "s1-eth2:h2-eth0": WatchedLink("s1-eth2:h2-eth0", (None, None)),
@@ -89,20 +47,13 @@ def log() -> CounterLog:
     rows = [
         {name: rate / 8 * at for name, rate in rates.items()} | {"cpu_idle": at, "cpu_total": at} for at in range(4)
     ]
-    return CounterLog(times_s=[0.0, 1.0, 2.0, 3.0], rows=rows, links=links)
-
-
-def test_the_live_network_has_each_link_s_load():
-    drawing = live_network(list(_loads(log())))
+    drawing = live_network(list(_loads(CounterLog(times_s=[0.0, 1.0, 2.0, 3.0], rows=rows, links=links))))
     assert {node.name: node.is_host for node in drawing.nodes} == {"h1": True, "s1": False, "h2": True}
     assert {link.name: link.load for link in drawing.links} == {
         "h1_a": Load(0.5, "50 %"),
         "s1-eth2:h2-eth0": Load(None, "50Mbit"),
     }
-
-
-def test_nothing_is_drawn_before_anything_is_known():
-    assert live_network([]) is None
+    assert live_network([]) is None, "nothing is known yet"
     assert live_network([LinkLoad(name="x", interfaces="strange", rate_bps=(1, 1), limit_bps=(None, None))]) is None
 
 
@@ -127,17 +78,16 @@ REPORT = {
 
 
 def test_networks_of_mn_are_shown_while_their_process_lives(store):
-    application_of_store, folder = application(store, lambda *_: [], lambda *_: []), store.folder / NETWORKS
+    dashboard, folder = application(store, lambda *_: [], lambda *_: []), store.folder / NETWORKS
     folder.mkdir()
     for name, report in (("1", REPORT), ("2", {**REPORT, "links": [3]})):
         (folder / f"{name}.json").write_text(json.dumps(report))
-        (folder / f"{name}.lock").touch()
-    assert b"/networks" not in asked(application_of_store, "/")[1], "its process has ended"
-    with ExitStack() as stack:
-        for name in "12":
-            fcntl.flock(stack.enter_context((folder / f"{name}.lock").open()), fcntl.LOCK_EX)
-        assert b"/networks" in asked(application_of_store, "/")[1]
-        page = asked(application_of_store, "/networks")[1].decode()
+    locks = [RunLock.take(folder, f"{name}.lock") for name in "12"]
+    assert b"/networks" in asked(dashboard, "/")[1]
+    page = asked(dashboard, "/networks")[1].decode()
+    for lock in locks:
+        lock.release()
+    assert b"/networks" not in asked(dashboard, "/")[1], "their processes have ended"
     assert "mn --topo &lt;single&gt;" in page and page.count('class="network"') == 1, "what cannot be read is left out"
     assert '<rect class="node"' in page and ">alice</text>" in page and ">5Mbit</text>" in page
     assert live.STORE == DEFAULT_FOLDER and live.FOLDER == NETWORKS
@@ -156,11 +106,8 @@ def test_the_page_counts_the_cells_of_each_machine_of_a_cluster(store, page, is_
     facts = {"host": platform.node(), "dask_page": page}
     run_id = store.begin_run("dtn_window", {}, facts, ["python"])
     for number, host in enumerate(("a", "b", "<b>", "b", None), start=1):
-        found = {"worker": {"host": host, "machine": host}} if host else {"worker": "nonsense"}
-        cell = CellResult(
-            Cell({"x": number}), Measurement({"x": Metric(1.0, "1")}), Certificate(Verdict.FAITHFUL, (), found)
-        )
-        store.record(run_id, cell, number)
+        found = {"worker": {"host": host, "machine": host} if host else "nonsense"}
+        store.record(run_id, replace(simple(number), certificate=Certificate(Verdict.FAITHFUL, (), found)), number)
     lock = RunLock.take(store.artifacts(run_id))
     status, body = asked(application(store, lambda *_: [], lambda *_: []), f"/runs/{run_id}")
     lock.release()

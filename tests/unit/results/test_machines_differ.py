@@ -2,13 +2,15 @@
 
 import random
 import statistics
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from results.comparison.compare import Change, compare_runs
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Verdict
+from results.records import CellResult, Certificate, RunRecord, RunStatus, Verdict
 from results.statistics.estimates import summarise
 from results.statistics.machines import machine_difference
 from results.summary.verdicts import badge_text, doubts
+from tests.support.made_up_runs import measured
 
 RATE = "requests_per_s"
 
@@ -22,9 +24,8 @@ def run(slow: dict[str, float], seed: int, repeat: int = 6, noise: float = 0.02)
             host = "abc"[(number + repetition) % 3]
             value = load * (1.4 if protocol == "mptcp" else 1.0) * slow.get(host, 1.0) * chance.gauss(1, noise)
             found = {"worker": {"host": host, "machine": f"boot of {host}"}}
-            measured = Measurement({"requests_per_s": Metric(value, "1/s"), "negative": Metric(-1.0, "1")})
-            parameters = {"protocol": protocol, "load": load}
-            cells.append(CellResult(Cell(parameters, repetition), measured, Certificate(Verdict.FAITHFUL, (), found)))
+            cell = measured({"protocol": protocol, "load": load}, repetition, requests_per_s=value, rtt_growth=-1.0)
+            cells.append(replace(cell, certificate=Certificate(Verdict.FAITHFUL, (), found)))
     return cells
 
 
@@ -102,4 +103,4 @@ def record(name: str) -> RunRecord:
 
 
 def _anonymous(cells: list[CellResult]) -> list[CellResult]:
-    return [CellResult(cell.cell, cell.measurement, Certificate(Verdict.FAITHFUL)) for cell in cells]
+    return [replace(cell, certificate=Certificate(Verdict.FAITHFUL)) for cell in cells]

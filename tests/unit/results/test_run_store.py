@@ -5,9 +5,7 @@ import os
 import secrets
 import signal
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,11 +21,9 @@ from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.stored_runs import cell_results, simple
 
-Outage = Callable[[], AbstractContextManager[None]]
-
 
 @pytest.fixture
-def outage(location: StoreLocation, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Outage:
+def outage(location, request, monkeypatch):
     """Makes the store fail for the time of a block: a file is locked, a server closes and refuses connections."""
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
     monkeypatch.setattr(run_store, "_WAITS_S", (0.0, 0.1))
@@ -57,7 +53,7 @@ def begun(location: StoreLocation) -> tuple[RunStore, str]:
 
 
 def cells(count: int) -> list:
-    return [replace(simple(m=float(number)), cell=replace(simple().cell, repetition=number)) for number in range(count)]
+    return [simple(repetition=number, m=float(number)) for number in range(count)]
 
 
 def test_cells_measured_during_an_outage_are_stored_when_it_is_over(location, outage, capsys):
@@ -73,6 +69,7 @@ def test_cells_measured_during_an_outage_are_stored_when_it_is_over(location, ou
     store.finish_run(run_id, RunStatus.DONE)
     assert store.run(run_id).status is RunStatus.DONE
     assert not (store.folder / run_id / SPOOL_NAME).exists()
+    assert store.resume_run("latest").status is RunStatus.RUNNING, "it is locked no longer"
 
 
 def test_a_run_that_ends_during_an_outage_is_stored_by_the_next_process(location, outage, capsys):
@@ -164,9 +161,3 @@ def test_a_run_is_not_resumed_while_it_is_measured_but_at_once_after_kill_9(loca
     store.record(run_id, cells(2)[1], 1)
     store.finish_run(run_id, RunStatus.DONE)
     assert store.cells(run_id) == cells(2)
-
-
-def test_a_run_that_ended_can_be_resumed_by_the_same_process(location):
-    store, run_id = begun(location)
-    store.finish_run(run_id, RunStatus.INTERRUPTED)
-    assert store.resume_run("latest").status is RunStatus.RUNNING

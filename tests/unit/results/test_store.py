@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import MeasurementFailed, UsageError
-from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Series, Verdict
+from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Verdict
 from results.store.backend import StoreFailed
 from results.store.query import RunQuery
 from results.store.schema import RunRow
@@ -25,11 +25,6 @@ def store(location) -> Store:
     return Store.open(location)
 
 
-@pytest.fixture
-def file_store(tmp_path) -> Store:
-    return Store.open(tmp_path / "runs")
-
-
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(result=cell_results)
 def test_a_cell_comes_back_as_it_went_in(store, result):
@@ -39,21 +34,6 @@ def test_a_cell_comes_back_as_it_went_in(store, result):
     assert back == result
     assert list(back.measurement.metrics) == list(result.measurement.metrics)
     assert list(back.cell.parameters) == list(result.cell.parameters)
-
-
-def test_a_gap_in_a_series_stays_a_gap(store):
-    run_id = begin(store)
-    gappy = Measurement(series={"p95": Series("ms", (0.0, 1.0), (math.nan, 3.0))})
-    store.record(run_id, CellResult(Cell({}), gappy, Certificate(Verdict.FAITHFUL)), 0)
-    values = store.cells(run_id)[0].measurement.series["p95"].values
-    assert math.isnan(values[0]) and values[1] == 3.0
-
-
-def test_cells_come_in_the_order_in_which_they_were_measured(store):
-    run_id = begin(store)
-    for order, load in ((2, 800), (0, 500), (1, 666)):
-        store.record(run_id, simple(load), order)
-    assert [c.cell.parameters["load"] for c in store.cells(run_id)] == [500, 666, 800]
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
@@ -87,9 +67,12 @@ def test_a_run_tells_what_it_was_and_how_it_ended(store):
     began = store.run(run_id)
     assert (began.status, began.ended_at, began.command[-1]) == (RunStatus.RUNNING, None, "--a b")
     assert began.plan == {"form": "quick", "seed": 1}
-    store.finish_run(run_id, "done")
+    store.finish_run(run_id, "done", {"route": "a > b", "mtu": 1500})
     ended = store.run(run_id)
     assert ended.status is RunStatus.DONE and ended.ended_at >= ended.started_at
+    assert ended.environment == {"kernel": "6.1", "route": "a > b", "mtu": 1500}, "what was found meanwhile is added"
+    with pytest.raises(MeasurementFailed, match="environment"):
+        store.finish_run(run_id, "done", {"mtu": math.nan})
     assert store.resume_run(run_id).status is RunStatus.RUNNING
 
 
@@ -142,21 +125,21 @@ def test_claims_are_replaced(store):
 def test_the_files_of_a_run_have_a_folder(store):
     run_id = begin(store)
     assert store.artifacts(run_id) == store.folder / run_id
-    assert store.artifacts(run_id).is_dir()
     store.artifacts(run_id).rmdir()
     (store.folder / run_id).write_text("in the way")
     with pytest.raises(StoreFailed, match="cannot make"):
         store.artifacts(run_id)
 
 
-def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(file_store):
-    with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as database:
+def test_a_store_in_a_folder_keeps_a_log_so_that_readers_do_not_wait(tmp_path):
+    Store.open(tmp_path)
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def of_host(store: Store, host: str, scenario: str = "preflight", hour: int = 0) -> str:
+def of_host(store: Store, host: str, hour: int = 0) -> str:
     started_at = datetime(2026, 11, 21, hour, tzinfo=UTC)
-    return store.begin_run(scenario, {"host": host}, {"kernel": "6.1"}, ["x"], started_at)
+    return store.begin_run("preflight", {"host": host}, {"kernel": "6.1"}, ["x"], started_at)
 
 
 def test_runs_of_a_far_machine(store):
@@ -171,7 +154,7 @@ def test_runs_of_a_far_machine(store):
     assert store.runs("preflight")[0].run_id == other
 
 
-def test_a_history_has_what_was_asked_for(store):
+def test_a_history_has_what_was_asked_for_in_the_order_of_measurement(store):
     first, second = of_host(store, "a", hour=1), of_host(store, "a", hour=2)
     for number, run_id in enumerate((second, first)):
         unusable = Certificate(Verdict.UNUSABLE, ("too slow",))
@@ -183,6 +166,7 @@ def test_a_history_has_what_was_asked_for(store):
         (1, Verdict.FAITHFUL, (), {"x": 4.0}),
         (2, Verdict.UNUSABLE, ("too slow",), {"x": 2.0}),
     ]
+    assert [result.cell.repetition for result in store.cells(first)] == [1, 2]
     assert store.history(RunQuery("preflight", "a", last=1), ("x",))[0].cells[0].metrics == {"x": 3.0}
     assert [past.record.run_id for past in store.history(RunQuery("preflight", run_id=first), ())] == [first]
     assert store.history(RunQuery("mptcp_load", run_id=first), ()) == []
@@ -199,21 +183,11 @@ def test_texts_are_kept_with_a_run(store):
         store.keep_document("nobody", "whole", "text")
 
 
-def test_what_was_found_meanwhile_is_added_to_the_environment(store):
-    run_id = begin(store)
-    store.finish_run(run_id, "done", {"route": "a > b", "mtu": 1500})
-    assert store.run(run_id).environment == {"kernel": "6.1", "route": "a > b", "mtu": 1500}
-    with pytest.raises(MeasurementFailed, match="environment"):
-        store.finish_run(run_id, "done", {"mtu": math.nan})
-
-
-def test_a_history_by_host_uses_its_index(file_store):
-    of_host(file_store, "a")
-    with closing(sqlite3.connect(file_store.folder / DATABASE_NAME)) as connection:
-        statement = str(
-            RunQuery(host="a", last=3).select(RunRow.run_id).compile(compile_kwargs={"literal_binds": True})
-        )
-        assert "ix_runs_host_started_at" in str(connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
+def test_a_history_by_host_uses_its_index(tmp_path):
+    of_host(Store.open(tmp_path), "a")
+    query = RunQuery(host="a", last=3).select(RunRow.run_id).compile(compile_kwargs={"literal_binds": True})
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
+        assert "ix_runs_host_started_at" in str(connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall())
 
 
 def test_a_run_without_cells_can_be_discarded_and_no_other(store):
