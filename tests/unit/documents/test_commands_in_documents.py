@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from experiments import catalogue
-from experiments.scenario import Scenario
 from flightpath import cli
 from flightpath.command_line import ListOption
 from flightpath.project import PROJECT
@@ -39,14 +38,10 @@ def commands(text: str) -> Iterator[list[str]]:
                 yield words
 
 
-def shown(start: str) -> list[tuple[str, list[str]]]:
+def shown(start: str) -> Iterator[tuple[str, list[str]]]:
     """All commands of all documents that begin with a word."""
-    return [
-        (document.name, words)
-        for document in DOCUMENTS
-        for words in commands(document.read_text())
-        if words[0] == start
-    ]
+    for document in DOCUMENTS:
+        yield from ((document.name, words) for words in commands(document.read_text()) if words[0] == start)
 
 
 def unknown(words: list[str]) -> list[str]:
@@ -57,20 +52,19 @@ def unknown(words: list[str]) -> list[str]:
     if name not in cli.COMMANDS:
         return [name]
     names = [word for (word,) in reference.subcommands(name)]
-    is_scenario = name == "run" and rest and not rest[0].startswith("-")
-    scenario = _scenario(rest[0]) if is_scenario else None
-    if (is_scenario and scenario is None) or (names and name != "preflight" and rest[0] not in names):
+    if name == "run" and rest and not rest[0].startswith("-"):
+        # The template stands for an experiment file, such as the documents make of it.
+        scenario = catalogue.load(TEMPLATE) if rest[0].endswith(".toml") else catalogue.find(rest[0])
+        if scenario is None:
+            return [rest[0]]
+        parser = parser_of(scenario)
+    elif names and name != "preflight" and rest[0] not in names:
         return [rest[0]]
-    behind = [name, rest[0]] if rest and rest[0] in names else [name]
-    parser = parser_of(scenario) if scenario else reference.parser_behind(behind)
+    else:
+        parser = reference.parser_behind([name, rest[0]] if rest and rest[0] in names else [name])
     own = rest[: rest.index("--")] if "--" in rest else rest
     options = [word.partition("=")[0] for word in own if re.match("--?[a-z]", word)]
     return [option for option in options if option not in parser._option_string_actions]
-
-
-def _scenario(name: str) -> Scenario | None:
-    """The scenario with a name; that of the template for an experiment file, such as the documents make of it."""
-    return catalogue.load(TEMPLATE) if name.endswith(".toml") else catalogue.find(name)
 
 
 def test_the_commands_of_flightpath_exist():
@@ -78,8 +72,7 @@ def test_the_commands_of_flightpath_exist():
     found += [(name, ["preflight", *words[1:]]) for name, words in shown("preflight")]
     found = [(name, words) for name, words in found if words and words[0] not in ("mn", "mn-run")]
     assert len(found) > 45
-    wrong = [f"{name}: {' '.join(words)}: {which}" for name, words in found if (which := unknown(words))]
-    assert not wrong, "\n".join(wrong)
+    assert not [(name, words, which) for name, words in found if (which := unknown(words))]
 
 
 def test_no_command_is_advised_that_works_in_a_checkout_alone():
@@ -107,11 +100,11 @@ def test_each_feature_is_proven_by_a_test_that_make_test_runs():
     assert {*cli.COMMANDS, *catalogue.names(), *networks.names()} - features == sends_no_packet
     for _, file, test in rows:
         tree = ast.parse((PROJECT / "tests/emulation" / file).read_text())
-        functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-        assert test in functions, f"{file} has no {test}"
-        marks = [ast.unparse(mark) for mark in functions[test].decorator_list]
-        marks += [ast.unparse(each) for each in tree.body if ast.unparse(each).startswith("pytestmark")]
-        assert not any(mark.removeprefix("pytestmark = ").startswith("pytest.mark.nightly") for mark in marks), test
+        marks = {each.name: each.decorator_list for each in tree.body if isinstance(each, ast.FunctionDef)}
+        marks |= {"pytestmark": [each.value for each in tree.body if ast.unparse(each).startswith("pytestmark")]}
+        assert test in marks, f"{file} has no {test}"
+        for mark in (*marks[test], *marks["pytestmark"]):
+            assert not ast.unparse(mark).startswith("pytest.mark.nightly"), test
 
 
 @pytest.mark.parametrize("words", [["results", "lst"], ["run", "dtn_windows"], ["run", "dtn_window", "--windows", "3"]])
@@ -129,7 +122,7 @@ def every_parser() -> Iterator[tuple[str, reference.ArgumentParser]]:
 
 
 def test_options_that_take_lists_add_up():
-    """Without it the second `--capture` replaces the first, silently."""
+    """Without that the second `--capture` replaces the first, silently."""
     seen = set()
     for command, parser in every_parser():
         for action in parser._actions:

@@ -59,8 +59,7 @@ def name_in(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
     """What the loader says of an object."""
     file = folder / "object.o"
     file.write_bytes(content)
-    argv = [native.binary("congestion_loader"), "name", str(file)]
-    return finished(argv, timeout=10)
+    return finished([native.binary("congestion_loader"), "name", str(file)], timeout=10)
 
 
 @pytest.fixture(scope="module")

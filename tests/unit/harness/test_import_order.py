@@ -31,8 +31,7 @@ def test_just_the_imports_that_point_up_are_refused_and_named(tmp_path):
             file.write(f"\nimport {imported}\n")
 
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
-    argv = [LINT, "--no-cache", "--no-logo"]
-    done = finished(argv, cwd=tmp_path, env=environment)
+    done = finished([LINT, "--no-cache", "--no-logo"], cwd=tmp_path, env=environment)
 
     assert done.returncode == 1, done.stdout
     assert set(re.findall(r"^(.*) BROKEN", done.stdout, re.MULTILINE)) == {contract for _, _, contract in UPWARDS}
