@@ -3,7 +3,7 @@
 import random
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measure
 
 Point = Mapping[str, Any]
 Values = Mapping[str, float]
+Factors = Sequence[float]
 
 QUIET = (0.9999, 1.0, 1.0001)
 """Factors of the repetitions of an exact measurement."""
@@ -29,17 +30,17 @@ SAME: Values = {
 class Change:
     """Other values of some metrics in the cells with some parameters: numbers, or expressions.
 
-    An expression has the paper's values, the cell's parameters, and the constants of the world as its names.
+    An expression has the paper's values and the cell's parameters as its names.
     """
 
     values: Mapping[str, float | str]
     at: Point = field(default_factory=dict)
 
-    def of(self, point: Point, paper: Values, constants: Values) -> Values:
+    def of(self, point: Point, paper: Values) -> Values:
         """The changed values in a cell."""
         if not is_at(point, self.at):
             return {}
-        names = {**constants, **paper, **point}
+        names = {**paper, **point}
         return {name: eval(text, names) if isinstance(text, str) else text for name, text in self.values.items()}
 
 
@@ -50,14 +51,15 @@ NO_CHANGE = Change({})
 class Case:
     """What is fed to a claim, and what it must say.
 
-    In a file, a table with the sentence of the claim has as keys these attributes, of which `opposite` must be there,
-    and further ones. `at` are the parameters of the cells in which the opposite is measured, and `tie_at` those of the
-    tie; without them it is all cells. `bound` stands for a `tie` that is not decided. A list of values of a parameter
+    In a file, a table with the sentence of the claim has metrics as keys, with the values that each has in the
+    `opposite` and in a `tie`, or in place of that at a `bound`, which is not decided. Further keys are the attributes
+    below; `at`, the parameters of the cells in which the opposite is measured, which the table of a world may have for
+    all of its claims; and `tie_at`, those of the tie. Without them it is all cells. A list of values of a parameter
     stands for any of them.
 
     Attributes:
         opposite: makes of the paper's values what the claim denies.
-        tie: makes of them what is at the edge: no difference, or exactly the bound.
+        tie: makes of them what is at the edge: exactly the bound, or by default no difference.
         gap: the parameters of cells that are missing; by default `at`.
         on_tie: the verdict on a tie.
         on_tie_of_size: the verdict on it of the claim on the size.
@@ -72,20 +74,24 @@ class Case:
     gap: Point
     on_tie: str = ClaimVerdict.NOT_REPRODUCED
     on_tie_of_size: str = ClaimVerdict.NOT_REPRODUCED
-    noise: Sequence[float] = NOISY
+    noise: Factors = NOISY
     on_noise: str = ClaimVerdict.NOT_DECIDED
     on_one: str | None = None
-    noise_of_opposite: Sequence[float] = QUIET
-    noise_of_paper: Sequence[float] = QUIET
+    noise_of_opposite: Factors = QUIET
+    noise_of_paper: Factors = QUIET
 
     @classmethod
-    def read(
-        cls, opposite: Values, at: Point | None = None, tie: Values = SAME, tie_at: Point | None = None, **more: Any
-    ) -> "Case":
+    def read(cls, at: Point, tie_at: Mapping[str, Any] = {}, **table: Any) -> "Case":
         """The case in a table of a file."""
-        if bound := more.pop("bound", None):
-            tie, more["on_tie"] = bound, ClaimVerdict.NOT_DECIDED
-        return cls(Change(opposite, at or {}), Change(tie, tie_at or {}), **{"gap": at or {}, **more})
+        own = {field.name: table.pop(field.name) for field in fields(cls) if field.name in table}
+
+        def values(of: str) -> Values:
+            return {name: each[of] for name, each in table.items() if each.get(of) is not None}
+
+        if bound := values("bound"):
+            own["on_tie"] = ClaimVerdict.NOT_DECIDED
+        tie = bound or values("tie") or SAME
+        return cls(Change(values("opposite"), at), Change(tie, tie_at), **{"gap": at, **own})
 
 
 def all_cases() -> dict[str, dict[str, Case]]:
@@ -93,7 +99,8 @@ def all_cases() -> dict[str, dict[str, Case]]:
     worlds: dict[str, dict[str, Case]] = {}
     for file in sorted(Path(__file__).parent.glob("*.toml")):
         for world, tables in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            worlds[world] = {sentence: Case.read(**table) for sentence, table in tables.items()}
+            at = tables.pop("at", {})
+            worlds[world] = {sentence: Case.read(**{"at": at, **table}) for sentence, table in tables.items()}
     return worlds
 
 
@@ -110,40 +117,31 @@ class World:
     """What a paper measured.
 
     Attributes:
-        paper: the metrics of a cell, in the units of the claims' metrics; `noise` is a power of the noise.
+        paper: the metrics of a cell, in the units of the claims' metrics; `spread` is a power of the noise, and
+            `busy_…` becomes a series of ups and downs by as much.
         exact: metrics that have no noise, because they are not measured.
-        of_series: metrics that become a series of ups and downs by as much.
-        constants: further names for the expressions of cases.
     """
 
     points: Sequence[Point]
     paper: Callable[[Point], Values]
     exact: Sequence[str] = ()
-    of_series: Sequence[str] = ()
-    constants: Values = field(default_factory=dict)
 
-    def run(
-        self, change: Change = NO_CHANGE, gap: Point | None = None, noise: Sequence[float] = QUIET
-    ) -> list[CellResult]:
+    def run(self, change: Change = NO_CHANGE, gap: Point | None = None, noise: Factors = QUIET) -> list[CellResult]:
         """The cells of a run, without those with the parameters of the gap."""
         cells: list[CellResult] = []
         for point in self.points:
             if gap is None or not is_at(point, gap):
                 paper = self.paper(point)
-                cells += self._cells(point, {**paper, **change.of(point, paper, self.constants)}, noise)
+                cells += self._cells(point, {**paper, **change.of(point, paper)}, noise)
         return cells
 
-    def _cells(self, point: Point, values: Values, noise: Sequence[float]) -> Iterable[CellResult]:
+    def _cells(self, point: Point, values: Values, noise: Factors) -> Iterable[CellResult]:
         draw = random.Random(str(point))
         factors = {name: draw.sample(list(noise), len(noise)) for name in values}
+        powers = {name: 0.0 if name in self.exact else values.get("spread", 1.0) for name in values}
         for index in range(len(noise)):
-            power = values.get("noise", 1.0)
-            noisy = {
-                name: value * (1.0 if name in self.exact else factors[name][index] ** power)
-                for name, value in values.items()
-                if name != "noise"
-            }
-            series = {name: _ups_and_downs(noisy[name]) for name in self.of_series}
+            noisy = {name: value * factors[name][index] ** powers[name] for name, value in values.items()}
+            series = {name: _ups_and_downs(by) for name, by in noisy.items() if name.startswith("busy_")}
             metrics = {name: Metric(value, "1") for name, value in noisy.items() if name not in series}
             yield CellResult(Cell(dict(point), index + 1), Measurement(metrics, series), Certificate(Verdict.FAITHFUL))
 

@@ -74,8 +74,7 @@ def _tools(point: Point) -> Values:
 
 
 def _streams(point: Point) -> Values:
-    rate = 1e8 * min(2, point["streams"]) * (1 + point["size_mb"] / 1e4) * (1 + point["buffer_kib"] / 1e5)
-    return {"goodput": rate}
+    return {"goodput": 1e8 * min(2, point["streams"]) * (1 + point["size_mb"] / 1e4) * (1 + point["buffer_kib"] / 1e5)}
 
 
 def _mathis(point: Point) -> Values:
@@ -135,7 +134,6 @@ def _quadpath(point: Point) -> Values:
     alone, vegas = name.startswith("baseline"), algorithm == "vegas" and in_tunnel
     rate = 90.0 if alone else 99.0 if vegas else 360.0
     cpu = (5.0 if in_tunnel and not vegas else 3.75) * int(point["paths"])
-    of_model = {"modelled_cpu_sender": 9.0} if name == PLAIN else {}
     ftp = rate + (5.0 if algorithm == "cubic" and not alone else 0) + (9.0 if name == "mptcp6" else 0)
     return {
         "goodput": rate * 1e6,
@@ -143,11 +141,11 @@ def _quadpath(point: Point) -> Values:
         "ftp_download": 8e3 / ftp,
         "udp_goodput": 340e6,
         "udp_lost": 0.05,
-        "noise": 0.1 if name == "mptcp6" else 1.0,
+        "spread": 0.1 if name == "mptcp6" else 1.0,
         "cpu_per_gbps": 10.0 if algorithm == "cubic" else 12.0,
         **_processors(cpu),
         "busy_iperf3": 2.0 if in_tunnel else 1.0,
-        **of_model,
+        **({"modelled_cpu_sender": 9.0} if name == PLAIN else {}),
     }
 
 
@@ -169,9 +167,9 @@ VEGAS_SHARES = {"vegas": {FAST: 31.0, ONE_LINK: 57.0}, "vegas_x4": {FAST: 48.0}}
 
 
 def _vegas(point: Point) -> Values:
-    share = VEGAS_SHARES.get(point["congestion_control"], {}).get(point["paths"], 99.0)
-    rtt_ms = 15.0 if point["congestion_control"] == "cubic" else 5.0
-    return {"share_of_sum": share, "goodput": share * 4e6, "rtt": rtt_ms}
+    name = point["congestion_control"]
+    share = VEGAS_SHARES.get(name, {}).get(point["paths"], 99.0)
+    return {"share_of_sum": share, "goodput": share * 4e6, "rtt": 15.0 if name == "cubic" else 5.0}
 
 
 def _league(point: Point) -> Values:
@@ -193,7 +191,7 @@ def _steering(point: Point) -> Values:
     """Every policy does what it is for."""
     used = PATHS_USED.get(point["policy"], 3.9) if point["protocol"] == "mptcp" else 1.0
     used = 3.9 if point["policy"] == "least-loaded" else used
-    return {"goodput": used * PATH_BPS, "silence_cut": 150.0, "silence_black_hole": 150.0}
+    return {"goodput": used * PATH_BPS, "silence_cut": 150.0, "silence_black_hole": 150.0, "path_bps": PATH_BPS}
 
 
 def _converging(point: Point) -> Values:
@@ -258,15 +256,13 @@ WORLDS: dict[str, World] = {
     "multipath_10gbe": World(_cells("multipath_10gbe"), _10gbe),
     "multipath_10gbe modelled": World(_cells("multipath_10gbe", configuration=_MODELLED), _10gbe_modelled),
     "congestion_quadpath": World(
-        _cells("congestion_quadpath", congestion_control=PAPERS, paths=(1, 2, 3, 4)),
-        _quadpath,
-        of_series=("busy_iperf3",),
+        _cells("congestion_quadpath", congestion_control=PAPERS, paths=range(1, 5)), _quadpath
     ),
     "multipath_unequal": World(_cells("multipath_unequal"), _unequal),
     "vegas_thresholds": World(_cells("vegas_thresholds"), _vegas),
     "transport_league": World(_cells("transport_league", paths=_LEAGUE_PATHS, workload=("bulk", "stream")), _league),
     "routing_convergence": World(_cells("routing_convergence"), _converging),
-    "subflow_steering": World(_cells("subflow_steering"), _steering, constants={"path_bps": PATH_BPS}),
+    "subflow_steering": World(_cells("subflow_steering"), _steering),
     "mptcp_load": World(
         [{"protocol": protocol, "load": load} for protocol in ("tcp", "mptcp") for load in LOADS],
         _web_load,
