@@ -12,21 +12,23 @@ from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
 
 SECTIONS = (
-    *("throughput", "exactness", "cost", "scale", "preflight", "tunnel", "results", "steering", "request", "virtual"),
-    *("weeks", "growth", "virtual_growth", "updates"),
+    *("throughput", "exactness", "cost", "scale", "tunnel", "steering", "request", "virtual", "weeks", "growth"),
+    *("virtual_growth", "updates"),
 )
-"""Modules with a function `measure(rounds)`, which yields messages about its progress, and lists of figures."""
+"""Modules with a function `measure(number)`, which measures a round: it yields figures, and what it is about to do."""
 
 
 def main(sections: list[str], rounds: int, as_object: bool) -> int:
     """Measures the sections, prints medians; returns 1 if something that is demanded does not hold."""
-    figures: list[Figure] = []
+    found: dict[tuple[str, str], Figure] = {}
     for name in sections:
-        for progress in import_module(f"tests.bench.{name}").measure(rounds):
-            if isinstance(progress, str):
-                print(f"{name}: {progress}", file=sys.stderr)
-            else:
-                figures += progress
+        for number in range(1, rounds + 1):
+            for each in import_module(f"tests.bench.{name}").measure(number):
+                if isinstance(each, str):
+                    print(f"{name}: round {number}: {each}", file=sys.stderr)
+                elif (earlier := found.setdefault((each.section, each.name), each)) is not each:
+                    earlier.values.extend(each.values)
+    figures = list(found.values())
     if as_object:
         print(as_json(figures))
     else:

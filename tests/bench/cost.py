@@ -1,10 +1,9 @@
 """What a packet costs: each stage of the line by itself, and a packet on a running link."""
 
-import subprocess
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from flightpath.commands import run
 from tests.bench.figures import Figure
 from tests.bench.hosts import goodput_bps, pair, relay_cpu_s
 from tests.support.c_builds import built, pure_sources
@@ -29,33 +28,22 @@ STAGES = {
 RATES_BPS = (50_000_000, 1_000_000_000)
 
 
-def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    plain, stages, links = [], defaultdict(list), defaultdict(list)
+def measure(number: int) -> Iterator[str | Figure]:
     source = Path(__file__).with_name("line_cost.c")
     program = built("line_cost", [source, *pure_sources("RELAY")], ["-O2", "-lm"])
-    for number in range(1, rounds + 1):
-        yield f"round {number}: cost of the stages"
-        base = _cost_ns(program, _PLAIN)
-        plain.append(base)
-        for name, text in STAGES.items():
-            stages[name].append(_cost_ns(program, f"{_PLAIN},{text}") - base)
-        for rate in RATES_BPS:
-            yield f"round {number}: cost of a packet on a link"
-            links[rate].append(_packet_cost_us(rate))
-    yield [
-        Figure(STAGE_SECTION, "queue, rate and delay alone", plain, "ns"),
-        *(Figure(STAGE_SECTION, name, values, "ns more") for name, values in stages.items()),
-        *(Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", values, "us") for rate, values in links.items()),
-    ]
+    yield "cost of the stages"
+    base = _cost_ns(program, _PLAIN)
+    yield Figure(STAGE_SECTION, "queue, rate and delay alone", [base], "ns")
+    for name, text in STAGES.items():
+        yield Figure(STAGE_SECTION, name, [_cost_ns(program, f"{_PLAIN},{text}") - base], "ns more")
+    for rate in RATES_BPS:
+        yield "cost of a packet on a link"
+        with pair(LinkSpec(bandwidth_bps=rate, delay_s=0.001)) as network:
+            goodput_bps(network, SECONDS)
+            packets = sum(way["out_packets"] for way in network.links[0].stats()["directions"].values())
+            packet_us = relay_cpu_s(network.links) / packets * 1e6
+        yield Figure(LINK_SECTION, f"{rate // 1_000_000} Mb/s", [packet_us], "us")
 
 
 def _cost_ns(program: Path, text: str) -> float:
-    argv = [program, text, str(PACKETS), "1514"]
-    return float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
-
-
-def _packet_cost_us(rate_bps: int) -> float:
-    with pair(LinkSpec(bandwidth_bps=rate_bps, delay_s=0.001)) as network:
-        goodput_bps(network, SECONDS)
-        packets = sum(way["out_packets"] for way in network.links[0].stats()["directions"].values())
-        return relay_cpu_s(network.links) / packets * 1e6
+    return float(run([str(program), text, str(PACKETS), "1514"]))

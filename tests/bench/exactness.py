@@ -4,19 +4,21 @@ with half its rate in use, against an independent model of the link.
 
 import os
 import statistics
-import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 from flightpath.errors import MeasurementFailed
 from flightpath.units import format_bandwidth
-from flightpath.waiting import wait_until
+from probes.transfers.stream import Stream
+from services.stream import StreamServer
 from tests.bench.figures import Figure
-from tests.bench.hosts import Pair, counted_transfer, pair, running_transfer
+from tests.bench.hosts import iperf_server, pair
 from tests.bench.model import captured, probe_excess_ms
+from tests.bench.processes import QUIET
+from tests.support.killed import killed_at_end
+from topologies.hosts import congestion_control
 from topologies.links.spec import PAYLOAD_SHARE, LinkSpec
+from topologies.sandbox.sandbox import TEMPORARY
 
 RATES = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 5_000_000_000)
 RATE_SECTION = "rate, against the specification"
@@ -24,29 +26,24 @@ TRIP_SECTION = "round trip beyond the specification, half the rate in use"
 LOADED_RATES = (10_000_000, 100_000_000, 1_000_000_000)
 DELAY_S = 0.005
 PROBES = 200
+_SATURATED_S = 3.0
+"""Time after which slow start is over, and the link never empty."""
 
 
-def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    errors, medians, p99s, timers = defaultdict(list), defaultdict(list), defaultdict(list), []
-    for number in range(1, rounds + 1):
-        for rate in RATES:
-            name = f"{format_bandwidth(rate)}/s"
-            yield f"round {number}: rate of {name}"
-            errors[name].append(_rate_error_percent(rate))
-        for rate in LOADED_RATES:
-            name = f"{format_bandwidth(rate)}/s"
-            yield f"round {number}: round trip at {name}"
-            median, p99 = _excess_ms(rate)
-            medians[name].append(median)
-            p99s[name].append(p99)
-        yield f"round {number}: the machine's own timers"
-        timers.append(_timer_lateness_ms())
-    figures = [Figure(RATE_SECTION, name, values, "%", at_least=-0.5, at_most=0.5) for name, values in errors.items()]
-    for name in medians:
-        figures.append(Figure(TRIP_SECTION, f"{name}, median", medians[name], "ms", at_most=0.1))
-        figures.append(Figure(TRIP_SECTION, f"{name}, 99th percentile", p99s[name], "ms", at_most=0.5))
-    figures.append(Figure(TRIP_SECTION, "the machine itself: one of four timers, 99th percentile", timers, "ms"))
-    yield figures
+def measure(number: int) -> Iterator[str | Figure]:
+    for rate in RATES:
+        name = f"{format_bandwidth(rate)}/s"
+        yield f"rate of {name}"
+        yield Figure(RATE_SECTION, name, [_rate_error_percent(rate)], "%", at_least=-0.5, at_most=0.5)
+    for rate in LOADED_RATES:
+        name = f"{format_bandwidth(rate)}/s"
+        yield f"round trip at {name}"
+        median, p99 = _excess_ms(rate)
+        yield Figure(TRIP_SECTION, f"{name}, median", [median], "ms", at_most=0.1)
+        yield Figure(TRIP_SECTION, f"{name}, 99th percentile", [p99], "ms", at_most=0.5)
+    name = "the machine itself: one of four timers, 99th percentile"
+    yield name
+    yield Figure(TRIP_SECTION, name, [_timer_lateness_ms()], "ms")
 
 
 def _timer_lateness_ms() -> float:
@@ -71,23 +68,13 @@ def _oversleep_s(seconds: float) -> float:
 
 def _rate_error_percent(rate_bps: int) -> float:
     """By the payload that arrives while the link never runs empty; each segment is a full one of 1514 bytes."""
-    seconds = 8 if rate_bps < 10_000_000 else 4
-    with pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network, counted_transfer(network) as count:
-        _wait_until_saturated(network)
-        start_ns, first = count()
-        time.sleep(seconds)
-        end_ns, last = count()
-    return ((last - first) * 8e9 / PAYLOAD_SHARE / (end_ns - start_ns) / rate_bps - 1) * 100
-
-
-def _wait_until_saturated(network: Pair) -> None:
-    """Slow start is over when the queue has been full once."""
-
-    def has_dropped() -> bool:
-        return network.links[0].stats()["directions"]["a_to_b"]["drops"]["queue"] > 0
-
-    wait_until(has_dropped, "the link to be saturated", 30)
-    time.sleep(0.5)
+    seconds = _SATURATED_S + (24 if rate_bps < 10_000_000 else 4)  # so that one segment more is less than 0.05 %
+    with (
+        pair(LinkSpec(bandwidth_bps=rate_bps, queue="100ms")) as network,
+        StreamServer(network.source, TEMPORARY, on_listening=congestion_control.set_on_listeners),
+    ):
+        download = Stream(seconds=seconds).run(network.target, network.source.address())
+    return (download.goodput_bps(_SATURATED_S, seconds) / PAYLOAD_SHARE / rate_bps - 1) * 100
 
 
 def _excess_ms(rate_bps: int) -> tuple[float, float]:
@@ -97,15 +84,16 @@ def _excess_ms(rate_bps: int) -> tuple[float, float]:
     but would hide what the emulation adds.
     """
     spec = LinkSpec(bandwidth_bps=rate_bps, delay_s=DELAY_S)
-    with tempfile.TemporaryDirectory(prefix="flightpath-bench-") as folder, pair(spec) as network:
+    with pair(spec) as network:
         device = network.source.intfs[0].name
         network.source.run(["ip", "link", "set", "dev", device, "gso_max_segs", "2"])
         ping = ["ping", "-n", "-q", "-i", "0.01", "-c", str(PROBES), network.target.address()]
-        with running_transfer(network, "--fq-rate", str(rate_bps // 2)):
+        load = ["iperf3", "-c", network.target.address(), "-t", "600", "--fq-rate", str(rate_bps // 2)]
+        with iperf_server(network.target), killed_at_end(network.source.popen(load, **QUIET)):
             time.sleep(1)
-            with captured(network, Path(folder)):
+            with captured(network.source) as at_source, captured(network.target) as at_target:
                 network.source.run(ping)
-        beyond = sorted(probe_excess_ms(network, Path(folder), spec))
+        beyond = sorted(probe_excess_ms(network, at_source, at_target, spec))
     if len(beyond) < PROBES * 0.9:
         raise MeasurementFailed(f"only {len(beyond)} of {PROBES} probes were captured at both ends")
     return statistics.median(beyond), beyond[int(len(beyond) * 0.99)]

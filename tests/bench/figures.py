@@ -12,22 +12,20 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Figure:
-    """One quantity, measured several times.
+    """One quantity, measured once or several times.
 
     Attributes:
         section, name: what was measured.
         values: one a round, in `unit`.
         at_least, at_most: what is demanded of the median; None is not demanded.
-        note: what a reader must know to judge it.
     """
 
     section: str
     name: str
-    values: Sequence[float]
+    values: list[float]
     unit: str
     at_least: float | None = None
     at_most: float | None = None
-    note: str = ""
 
     @property
     def median(self) -> float:
@@ -36,23 +34,16 @@ class Figure:
     @property
     def holds(self) -> bool | None:
         """Whether the median is what is demanded; None if nothing is."""
-        if self.at_least is None and self.at_most is None:
+        low, high = self.at_least, self.at_most
+        if low is None and high is None:
             return None
-        return not (
-            (self.at_least is not None and self.median < self.at_least)
-            or (self.at_most is not None and self.median > self.at_most)
-        )
+        return (low is None or self.median >= low) and (high is None or self.median <= high)
 
     @property
     def demanded(self) -> str:
         """The demand in words."""
         bounds = (("≥", self.at_least), ("≤", self.at_most))
         return " ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
-
-
-def ratios(values: Sequence[float], references: Sequence[float]) -> list[float]:
-    """Each value to the reference of the same round."""
-    return [value / reference for value, reference in zip(values, references, strict=True)]
 
 
 def show(figures: Sequence[Figure]) -> None:
@@ -65,9 +56,8 @@ def show(figures: Sequence[Figure]) -> None:
             table.add_section()
             table.add_row(f"[bold]{section}", "", "", "", "", "", "")
         mark = {True: "[green]holds", False: "[red]does not hold", None: ""}[figure.holds]
-        spread = f"{_short(min(figure.values))}..{_short(max(figure.values))}"
-        name = f"{figure.name} [dim]({figure.note})" if figure.note else figure.name
-        table.add_row(name, _short(figure.median), spread, figure.unit, figure.demanded, mark, str(len(figure.values)))
+        spread, rounds = f"{_short(min(figure.values))}..{_short(max(figure.values))}", str(len(figure.values))
+        table.add_row(figure.name, _short(figure.median), spread, figure.unit, figure.demanded, mark, rounds)
     Console(width=max(Console().width, 120)).print(table)
 
 

@@ -5,11 +5,10 @@ same nodes and links. It has no controller and no rules, because a switch that f
 """
 
 import json
-import subprocess
 import sys
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from flightpath.commands import run
 from flightpath.project import PROJECT
 from tests.bench.figures import Figure
 from tests.bench.processes import sandbox_cpu_s
@@ -26,54 +25,42 @@ _OTHERS = {"tree,5,4": ("tree, 1024 hosts", 60.0), "torus,10,10": ("torus, 100 h
 
 _STOCK = (4, 8)
 _SAMPLE, _PACKETS = 100, 500
+_LIMIT_S = 3600
+_UNITS = {
+    "up": "s",
+    "up: processor time": "s",
+    "down": "s",
+    "down: processor time": "s",
+    "memory": "MB a host",
+    "a packet: processor time": "us",
+}
+"""What `tests.bench.network` reports."""
 
-STOCK = "stock Mininet, up and down: processor time"
-UP, DOWN, PACKET = "up", "down", "a packet: processor time"
-UP_CPU, DOWN_CPU, MEMORY = "up: processor time", "down: processor time", "memory"
 
-
-def measure(rounds: int) -> Iterator[str | list[Figure]]:
+def measure(number: int) -> Iterator[str | Figure]:
     for pods, hosts in HOSTS.items():
-        samples: dict[str, list[float]] = defaultdict(list)
-        for number in range(1, (1 if pods in ONCE else rounds) + 1):
-            yield f"round {number}: {hosts} hosts"
-            if pods in _STOCK:
-                samples[STOCK].append(_run(["-m", "tests.bench.stock_tree", str(pods)])[1])
-            _add(samples, str(pods))
-        yield _figures(f"{hosts} hosts", samples, 60 if hosts == max(HOSTS.values()) else None)
-    for network, (name, at_most_s) in _OTHERS.items():
-        yield name
-        samples = defaultdict(list)
-        _add(samples, network)
-        yield _figures(name, samples, at_most_s)
+        if number > 1 and pods in ONCE:
+            continue
+        yield f"{hosts} hosts"
+        if pods in _STOCK:
+            before_s = sandbox_cpu_s()
+            run([sys.executable, "-m", "tests.bench.stock_tree", str(pods)], cwd=PROJECT, timeout_s=_LIMIT_S)
+            cost = sandbox_cpu_s() - before_s
+            yield Figure(SECTION, f"{hosts} hosts: stock Mininet, up and down: processor time", [cost], "s")
+        yield from _figures(f"{hosts} hosts", str(pods), 60 if hosts == max(HOSTS.values()) else None)
+    if number == 1:
+        for network, (name, at_most_s) in _OTHERS.items():
+            yield name
+            yield from _figures(name, network, at_most_s)
 
 
-def _add(samples: dict[str, list[float]], network: str) -> None:
+def _figures(name: str, network: str, at_most_s: float | None) -> Iterator[Figure]:
     """Measures a network once without steering, and once with it."""
-    for name, policy in (("", ()), (", steered", ("--policy", "disjoint"))):
-        words = ("--packets", str(_PACKETS), "--sample", str(_SAMPLE), *policy)
-        found, _ = _run(["-m", "tests.bench.network", network, *words])
-        samples[UP + name].append(found["up_s"])
-        samples[UP_CPU + name].append(found["up_cpu_s"])
-        samples[DOWN + name].append(found["down_s"])
-        samples[DOWN_CPU + name].append(found["down_cpu_s"])
-        samples[MEMORY + name].append(found["kb_per_host"] / 1000)
-        samples[PACKET + name].append(found["packet_cpu_us"])
-
-
-def _figures(network: str, samples: dict[str, list[float]], at_most_s: float | None) -> list[Figure]:
-    figures = []
-    for name, values in samples.items():
-        unit = "MB a host" if name.startswith(MEMORY) else "us" if "packet" in name else "s"
-        limit = at_most_s if name.partition(",")[0] in (UP, DOWN) else None
-        figures.append(Figure(SECTION, f"{network}: {name}", values, unit, at_most=limit))
-    return figures
-
-
-def _run(words: Sequence[str]) -> tuple[dict[str, float], float]:
-    """What a Python program reports, and its processor time (s)."""
-    began_s = sandbox_cpu_s()
-    command = [sys.executable, *words]
-    output = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    [report] = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
-    return report, sandbox_cpu_s() - began_s
+    for suffix, policy in (("", ()), (", steered", ("--policy", "disjoint"))):
+        options = ["--packets", str(_PACKETS), "--sample", str(_SAMPLE), *policy]
+        command = [sys.executable, "-m", "tests.bench.network", network, *options]
+        *_, report = run(command, cwd=PROJECT, timeout_s=_LIMIT_S).splitlines()
+        found = json.loads(report)
+        for what, unit in _UNITS.items():
+            limit = at_most_s if what in ("up", "down") else None
+            yield Figure(SECTION, f"{name}: {what}{suffix}", [found[what]], unit, at_most=limit)

@@ -1,25 +1,19 @@
 """Two hosts and the links between them, and transfers over these."""
 
-import json
-import select
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mininet.link import Link
-from mininet.net import Mininet
-
-from flightpath.waiting import wait_until
-from tests.bench.processes import QUIET, program
-from tests.support.killed import killed_at_end
+from probes.transfers.iperf3 import Iperf3
+from services.iperf3 import Iperf3Server
 from topologies.hosts import congestion_control
-from topologies.hosts.multihomed import LARGE_TCP_BUFFERS, Endpoint, MultihomedHost
+from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.emulated_link import EmulatedLink
 from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
-
-PORT = 5201
+from topologies.multipath_pair import CLIENT, SERVER, MultipathPair
+from topologies.sandbox.sandbox import TEMPORARY
+from topologies.testbed.testbed import Testbed
 
 
 @dataclass(frozen=True)
@@ -28,7 +22,7 @@ class Pair:
 
     source: MultihomedHost
     target: MultihomedHost
-    links: Sequence[Link]
+    links: Sequence[EmulatedLink]
 
 
 def relay_cpu_s(links: Sequence[RelayLink]) -> float:
@@ -37,55 +31,16 @@ def relay_cpu_s(links: Sequence[RelayLink]) -> float:
 
 
 @contextmanager
-def plain_network() -> Iterator[Mininet]:
-    """A network without switches or a controller, to which hosts and links are added."""
-    Mininet.inited = True
-    net = Mininet(controller=None, host=MultihomedHost, build=False)
-    try:
-        yield net
-    finally:
-        net.stop()
+def pair(*specs: LinkSpec | None, mptcp: bool = False, congestion_control: str = "cubic") -> Iterator[Pair]:
+    """Two hosts joined by a relay for each specification; None is a bare veth pair."""
+    topology = MultipathPair(paths=len(specs), links=specs, mptcp=mptcp, congestion_control=congestion_control)
+    with Testbed(topology, emulator="auto" if None in specs else "relay") as testbed:
+        yield Pair(testbed.host(CLIENT), testbed.host(SERVER), testbed.links)
 
 
-@contextmanager
-def pair(
-    *specs: LinkSpec | None,
-    mptcp: bool = False,
-    link: Callable[..., EmulatedLink] = RelayLink,
-    congestion_control: str = "cubic",
-) -> Iterator[Pair]:
-    """Two hosts joined by a link for each specification; None is Mininet's own, a bare veth pair."""
-    ports = range(len(specs))
-    with plain_network() as net:
-        hosts = [
-            net.addHost(
-                f"h{number}",
-                addresses={port: (f"10.0.{port}.{number}/24", f"fd00:{port}::{number}/64") for port in ports},
-                endpoints=[Endpoint(f"10.0.{port}.2") for port in ports] if mptcp and number == 2 else (),
-                subflows=len(specs) - 1 if mptcp else 0,
-                accepted_addresses=len(specs) - 1 if mptcp and number == 1 else 0,
-                congestion_control=congestion_control,
-                sysctls=LARGE_TCP_BUFFERS,
-            )
-            for number in (1, 2)
-        ]
-        links = [
-            net.addLink(*hosts, port1=port, port2=port, cls=Link)
-            if spec is None
-            else net.addLink(*hosts, port1=port, port2=port, cls=link, spec=spec)
-            for port, spec in enumerate(specs)
-        ]
-        net.start()
-        yield Pair(*hosts, links)
-
-
-@contextmanager
-def iperf_server(host: MultihomedHost, *wrapper: str) -> Iterator[None]:
-    """iperf3 listens in the host."""
-    with killed_at_end(host.popen([*wrapper, "iperf3", "-s"], **QUIET)):
-        wait_until(lambda: f":{PORT} " in host.run(["ss", "-Htln"]), "iperf3 to listen", 10)
-        congestion_control.set_on_listeners(host)
-        yield
+def iperf_server(host: MultihomedHost, *, mptcp: bool = False) -> Iperf3Server:
+    """iperf3, to listen in the host with its congestion control."""
+    return Iperf3Server(host, TEMPORARY, mptcp=mptcp, on_listening=congestion_control.set_on_listeners)
 
 
 def goodput_bps(
@@ -106,37 +61,6 @@ def goodput_bps(
         address: of the target; None: that of its first link.
         flows: at the same time.
     """
-    wrapper = ["mptcpize", "run"] if mptcp else []
-    target = address or network.target.address()
-    client = ["iperf3", "-c", target, "-t", str(seconds), "-O", str(warm_up), "-P", str(flows), "-J"]
-    with iperf_server(network.target, *wrapper):
-        report = json.loads(network.source.run([*wrapper, *client], timeout_s=seconds + 30))
-    return report["end"]["sum_received"]["bits_per_second"]
-
-
-@contextmanager
-def running_transfer(network: Pair, *options: str) -> Iterator[None]:
-    """A transfer goes on from source to target during the block."""
-    client = ["iperf3", "-c", network.target.address(), "-t", "600", *options]
-    with iperf_server(network.target), killed_at_end(network.source.popen(client, **QUIET)):
-        yield
-
-
-@contextmanager
-def counted_transfer(network: Pair) -> Iterator[Callable[[], tuple[int, int]]]:
-    """A transfer goes on during the block, which may ask when its receiver last read (ns) and what it had."""
-    with killed_at_end(network.target.popen(program("sink", PORT), stdout=subprocess.PIPE, text=True)) as sink:
-        wait_until(lambda: sink.stdout.readline() == "listening\n", "the sink to listen", 10)
-        congestion_control.set_on_listeners(network.target)
-        source = network.source.popen(program("source", network.target.address(), PORT), stderr=subprocess.DEVNULL)
-        with killed_at_end(source):
-            yield lambda: _newest_count(sink)
-
-
-def _newest_count(sink: subprocess.Popen[str]) -> tuple[int, int]:
-    """The sink's last line; waits for the next if there is no new one."""
-    line = sink.stdout.readline()
-    while select.select([sink.stdout], [], [], 0)[0]:
-        line = sink.stdout.readline()
-    at_ns, received = line.split()
-    return int(at_ns), int(received)
+    probe = Iperf3(seconds=seconds, warm_up_s=warm_up, mptcp=mptcp, streams=flows)
+    with iperf_server(network.target, mptcp=mptcp):
+        return probe.run(network.source, address or network.target.address()).metrics["goodput"].value

@@ -1,9 +1,7 @@
-"""A plain reactive learning switch on os-ken, as the baseline for the cost of steering.
-
-    python -m tests.bench.l2_switch PORT ADDRESS|CONNECTION
+"""A plain reactive learning switch on os-ken, to compare steering with: `python -m tests.bench.l2_switch PORT`.
 
 As os-ken's own example (`simple_switch_13`): what is unknown goes to the controller, which floods it or adds a rule. A
-rule is for two addresses, as there, or for one TCP connection.
+rule is for one TCP connection, not for two addresses as there: so the controller sees each connection at every switch.
 """
 
 import sys
@@ -11,7 +9,7 @@ from typing import Any
 
 from controllers.openflow.library import MAIN_DISPATCHER, OpenFlowApp, events, serve, set_ev_cls
 from controllers.openflow.messages import OpenFlowChannel
-from controllers.openflow.rules import WHOLE_FRAME, Match, Output, Rule, ToController
+from controllers.openflow.rules import WHOLE_FRAME, Output, Rule, ToController
 from controllers.openflow.steering_rules import flow_match
 from controllers.packets.checksums import complete_tcp_checksum
 from controllers.packets.segments import parse_segment
@@ -21,15 +19,10 @@ _IDLE_S = 10
 
 
 class LearningSwitch(OpenFlowApp):
-    """Learns at which port each address is.
+    """Learns at which port each address is."""
 
-    Args:
-        per_connection: whether each TCP connection gets rules of its own.
-    """
-
-    def __init__(self, *args: Any, per_connection: bool, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._per_connection = per_connection
         self._ports: dict[tuple[int, str], int] = {}
 
     @set_ev_cls(events.EventOFPStateChange, MAIN_DISPATCHER)
@@ -43,17 +36,11 @@ class LearningSwitch(OpenFlowApp):
         target, source = frame[:6].hex(":"), frame[6:12].hex(":")
         self._ports[channel.dpid, source] = port
         out = self._ports.get((channel.dpid, target), FLOOD)
-        if out != FLOOD:
-            self._add_rule(channel, frame, (("in_port", port), ("eth_dst", target), ("eth_src", source)), out)
-        channel.send_frames(port, [(complete_tcp_checksum(frame), (Output(out),))])
-
-    def _add_rule(self, channel: OpenFlowChannel, frame: bytes, addresses: Match, out: int) -> None:
-        if not self._per_connection:
-            channel.add_rules([Rule(1, addresses, Output(out))], 0)
-        elif (segment := parse_segment(frame)) is not None:
-            match = (*addresses, *flow_match(segment.flow))
+        if out != FLOOD and (segment := parse_segment(frame)) is not None:
+            match = (("in_port", port), ("eth_dst", target), ("eth_src", source), *flow_match(segment.flow))
             channel.add_rules([Rule(1, match, Output(out), idle_timeout_s=_IDLE_S)], 0)
+        channel.send_frames(port, [(complete_tcp_checksum(frame), (Output(out),))])
 
 
 if __name__ == "__main__":
-    serve("127.0.0.1", int(sys.argv[1]), LearningSwitch, per_connection=sys.argv[2] == "CONNECTION")
+    serve("127.0.0.1", int(sys.argv[1]), LearningSwitch)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
-from pathlib import Path
 from typing import NamedTuple
 
 from flightpath.commands import end, require
@@ -17,6 +16,7 @@ from flightpath.pcapng import PcapReader
 from tests.bench.hosts import Pair
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
+from topologies.sandbox.sandbox import TEMPORARY
 
 SNAPSHOT_BYTES = 96
 SEGMENT_BYTES = 1514
@@ -40,18 +40,9 @@ class Captured(NamedTuple):
 
 
 @contextmanager
-def captured(network: Pair, folder: Path) -> Iterator[None]:
-    """Both hosts capture on their first interface during the block, into `HOST.pcap`."""
-    with (
-        _tcpdump(network.source, folder / f"{network.source.name}.pcap"),
-        _tcpdump(network.target, folder / f"{network.target.name}.pcap"),
-    ):
-        time.sleep(_SETTLING_S)
-        yield
-
-
-@contextmanager
-def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
+def captured(host: MultihomedHost) -> Iterator[list[Captured]]:
+    """A host captures on its first interface during the block; after it, the list has the frames."""
+    path, frames = TEMPORARY / f"{host.name}.pcap", list[Captured]()
     argv = [require("tcpdump"), "-i", host.intfs[0].name, "-s", str(SNAPSHOT_BYTES), "-B", str(_BUFFER_KB)]
     argv += ["--time-stamp-precision=nano", "-Z", "root", "-w", str(path), "ip"]
     process = host.popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -59,18 +50,21 @@ def _tcpdump(host: MultihomedHost, path: Path) -> Iterator[None]:
         for line in process.stderr:
             if b"listening on" in line:
                 break
-        yield
+        time.sleep(_SETTLING_S)
+        yield frames
         time.sleep(_HAND_OVER_S)
     finally:
         end(process)
         process.stderr.close()
+    frames += [_frame(*packet) for packet in PcapReader().packets(path.read_bytes())]
 
 
-def probe_excess_ms(network: Pair, folder: Path, spec: LinkSpec) -> list[float]:
-    """Of each ping during `captured`: how much longer its request and its reply took than the model, together."""
-    a, b = network.source, network.target
-    at_a, at_b = (_read(folder / f"{host.name}.pcap") for host in (a, b))
-    there, back = _excess_ns(at_a, at_b, a, spec), _excess_ns(at_b, at_a, b, spec)
+def probe_excess_ms(
+    network: Pair, at_source: Sequence[Captured], at_target: Sequence[Captured], spec: LinkSpec
+) -> list[float]:
+    """Of each ping that both hosts captured: how much longer request and reply took than the model, together."""
+    there = _excess_ns(at_source, at_target, network.source, spec)
+    back = _excess_ns(at_target, at_source, network.target, spec)
     return [(there[key] + back[key]) / 1e6 for key in there.keys() & back.keys()]
 
 
@@ -93,11 +87,7 @@ def _excess_ns(
     return excess_ns
 
 
-def _read(path: Path) -> list[Captured]:
-    return [_frame(at_ns, data, length) for at_ns, length, data in PcapReader().packets(path.read_bytes())]
-
-
-def _frame(at_ns: int, data: bytes, length: int) -> Captured:
+def _frame(at_ns: int, length: int, data: bytes) -> Captured:
     is_probe = data[23] == _ICMP
     headers = 42 if is_probe else 34 + (data[46] >> 4) * 4
     segments = 1 if length <= SEGMENT_BYTES else -(-(length - headers) // (SEGMENT_BYTES - headers))

@@ -2,8 +2,9 @@
 
 It is a fat tree, or a topology of Mininet: `tree,5,4`, `torus,10,10` or `single,1024`. Prints a word when it begins and
 at the end of each phase, so that whoever reads it knows what the phase cost, and then one JSON object: times in
-seconds, `cpu_s` in seconds of all processes in the sandbox (0 in virtual time, where computing takes no time),
-`kb_per_host` from the memory that the machine has available before and after the start.
+seconds, that of a packet in microseconds; processor time is that of all processes in the sandbox (0 in virtual time,
+where computing takes no time); memory in MB for each host, from what the machine has available before and after the
+start.
 """
 
 import argparse
@@ -15,13 +16,13 @@ import struct
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from mininet.topo import SingleSwitchTopo, Topo
 from mininet.topolib import TorusTopo, TreeTopo
 
 from flightpath.overrides import override
+from flightpath.processes import memory_bytes
 from flightpath.waiting import timeout_scale
 from tests.bench.processes import sandbox_cpu_s
 from topologies.fat_tree import FatTree
@@ -31,7 +32,7 @@ from topologies.sandbox import kernel_settings, sandbox
 from topologies.testbed.testbed import Testbed
 
 _ECHO, _REPLY = 8, 0
-_ICMP = struct.Struct("!BBHHH")
+_REQUEST = struct.pack("!BBHHH", _ECHO, 0, 0xFFFF ^ (_ECHO << 8), 0, 0)
 _IP_HEADER_BYTES = 20
 _TIMEOUT_S = 10.0
 _SEED = 1
@@ -61,26 +62,28 @@ class OfMininet(FatTree):
 
 def main(network: Topo, policy: str | None, sample: int, packets: int) -> int:
     print(BEGAN, flush=True)
-    before_kb, began_s, used_s = _available_kb(), time.monotonic(), sandbox_cpu_s()
+    available, began_s, used_s = memory_bytes()["MemAvailable"], time.monotonic(), sandbox_cpu_s()
     with Testbed(network, policy=policy) as testbed:
         net = testbed.net
         found = {
             **{"hosts": len(net.hosts), "switches": len(net.switches), "links": len(net.links)},
-            **{"up_s": time.monotonic() - began_s, "up_cpu_s": sandbox_cpu_s() - used_s},
-            "kb_per_host": (before_kb - _available_kb()) / len(net.hosts),
+            **{"up": time.monotonic() - began_s, "up: processor time": sandbox_cpu_s() - used_s},
+            "memory": (available - memory_bytes()["MemAvailable"]) / len(net.hosts) / 1e6,
         }
         print(UP, flush=True)
         chosen = random.Random(_SEED).sample(net.hosts, min(sample, len(net.hosts)))
         found |= {"pairs": len(chosen) * (len(chosen) - 1), "reached": _reached(chosen)}
         print(TRIED, flush=True)
         if packets:
-            used_s = sandbox_cpu_s()
-            _exchange(net.hosts[0], net.hosts[-1], packets)
-            found["packet_cpu_us"] = (sandbox_cpu_s() - used_s) / (2 * packets) * 1e6
+            used_s, target = sandbox_cpu_s(), net.hosts[-1]
+            with _icmp(net.hosts[0]) as icmp:
+                if not all(_answers(icmp, [target.address()]) for _ in range(packets)):
+                    sys.exit(f"{target.name} does not answer {net.hosts[0].name}")
+            found["a packet: processor time"] = (sandbox_cpu_s() - used_s) / (2 * packets) * 1e6
         print(EXCHANGED, flush=True)
         used_s, ends_s = sandbox_cpu_s(), time.monotonic()
     print(DOWN, flush=True)
-    found |= {"down_s": time.monotonic() - ends_s, "down_cpu_s": sandbox_cpu_s() - used_s}
+    found |= {"down": time.monotonic() - ends_s, "down: processor time": sandbox_cpu_s() - used_s}
     print(json.dumps(found))
     return 0 if found["pairs"] == found["reached"] else 1
 
@@ -102,21 +105,13 @@ def _answers(icmp: socket.socket, targets: Sequence[str]) -> int:
     """How many of these addresses answer an echo request."""
     waiting = set(targets)
     for target in targets:
-        icmp.sendto(_echo_request(), (target, 0))
+        icmp.sendto(_REQUEST, (target, 0))
     with contextlib.suppress(TimeoutError):
         while waiting:
             packet, (address, _) = icmp.recvfrom(2048)
             if packet[_IP_HEADER_BYTES] == _REPLY:
                 waiting.discard(address)
     return len(targets) - len(waiting)
-
-
-def _exchange(source: MultihomedHost, target: MultihomedHost, count: int) -> None:
-    """Sends echo requests, each after the answer to the one before."""
-    with _icmp(source) as icmp:
-        for _ in range(count):
-            if _answers(icmp, [target.address()]) != 1:
-                sys.exit(f"{target.name} does not answer {source.name}")
 
 
 @contextlib.contextmanager
@@ -126,23 +121,6 @@ def _icmp(host: MultihomedHost) -> Iterator[socket.socket]:
     with icmp:
         icmp.settimeout(_TIMEOUT_S * timeout_scale())
         yield icmp
-
-
-def _echo_request() -> bytes:
-    return _ICMP.pack(_ECHO, 0, 0xFFFF ^ (_ECHO << 8), 0, 0)
-
-
-def _available_kb() -> int:
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-
-
-def _network(text: str, links: str | None) -> Topo:
-    """Returns the network that a word stands for: a number of pods, or one of Mininet's topologies."""
-    name, *numbers = text.split(",")
-    if name.isdigit():
-        return FatTree(pods=name, links=links)
-    return OfMininet(_OF_MININET[name](*map(int, numbers)))
 
 
 if __name__ == "__main__":
@@ -155,5 +133,9 @@ if __name__ == "__main__":
     )
     parser.add_argument("--packets", type=int, default=0, metavar="N", help="exchanges between the first and last host")
     options = parser.parse_args()
-    network = _network(options.network, options.links)
+    name, *numbers = options.network.split(",")
+    if name.isdigit():
+        network = FatTree(pods=name, links=options.links)
+    else:
+        network = OfMininet(_OF_MININET[name](*map(int, numbers)))
     sys.exit(sandbox.run_inside(lambda: main(network, options.policy, options.sample, options.packets)))

@@ -4,12 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
-
-from flightpath.commands import run
-from flightpath.project import PROJECT
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 _PROGRAMS = Path(__file__).with_name("programs.py")
@@ -18,13 +13,6 @@ _PROGRAMS = Path(__file__).with_name("programs.py")
 def program(name: str, *words: object) -> list[str]:
     """The command of one of `programs.py`."""
     return [sys.executable, "-I", "-S", str(_PROGRAMS), name, *map(str, words)]
-
-
-def seconds(command: Sequence[str]) -> float:
-    """How long a command of the project takes; it must succeed."""
-    began_s = time.monotonic()
-    run(command, cwd=PROJECT, timeout_s=3600)
-    return time.monotonic() - began_s
 
 
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:

@@ -10,33 +10,6 @@ import time
 
 _CONNECT_PORT, _ECHO_PORT = 5400, 6100
 _MAX_IN_FLIGHT = 3
-_COUNT_INTERVAL_NS = 100_000_000
-_CHUNK_BYTES = 1 << 20
-
-
-def sink(port: str) -> None:
-    """Receives on a TCP port; prints ten times a second the time (ns) and how many bytes it has received.
-
-    One process reads and takes the time, so that neither waits for the other.
-    """
-    listener = socket.create_server(("", int(port)))
-    print("listening", flush=True)
-    connection, _ = listener.accept()
-    total, due_ns = 0, time.monotonic_ns()
-    unused = bytearray(_CHUNK_BYTES)
-    # MSG_TRUNC: the kernel counts the bytes and throws them away (tcp(7)), which costs the machine no copy.
-    while received := connection.recv_into(unused, _CHUNK_BYTES, socket.MSG_TRUNC):
-        total += received
-        if (now_ns := time.monotonic_ns()) >= due_ns:
-            print(now_ns, total, flush=True)
-            due_ns = now_ns + _COUNT_INTERVAL_NS
-
-
-def source(address: str, port: str) -> None:
-    """Sends over TCP without end."""
-    connection = socket.create_connection((address, int(port)))
-    while True:
-        connection.sendall(bytes(_CHUNK_BYTES))
 
 
 def serve() -> None:
@@ -92,7 +65,7 @@ def climb(address: str) -> None:
     """Sends datagrams to `echo`, the next few when the last few are back, or lost."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         here.connect((address, _ECHO_PORT))
-        here.settimeout(5)  # more in flight would be a jump, see campaign/soak/numbered.py
+        here.settimeout(5)  # more in flight would be a jump, see campaign/soak/tunnel.py
         while True:
             for _ in range(_MAX_IN_FLIGHT):
                 here.send(bytes(20))

@@ -1,18 +1,16 @@
 """What steering costs a connection, how many it takes, and how fast it leaves a dead link: beside what others take.
 
 Set-up: a network of three switches in a row, steered, or with a plain reactive learning switch on os-ken (a rule per
-address: it sees no further connection; a rule per connection: it sees each at every switch), or with no controller in
-the way at all. Failures: two paths of 20 Mb/s.
+connection), or with no controller in the way at all. Failures: two paths of 20 Mb/s.
 """
 
 import json
 import statistics
 import subprocess
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 
 from flightpath.commands import run
 from flightpath.launcher import project_python
@@ -32,7 +30,7 @@ from topologies.testbed.testbed import Testbed
 
 SET_UP, FAILURES = "steering: connections", "steering: silence of a transfer when its link fails"
 MAX_ROUNDS = 3
-CONTROLLERS = ("none", "learning switch, rule per address", "learning switch, rule per connection", "steering")
+CONTROLLERS = ("none", "learning switch", "steering")
 PAIRS = 16
 """Hosts on either side: no port of one may need more than the controller hears from it."""
 
@@ -44,44 +42,38 @@ _PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002, queue="30ms")
 _STEADY_S, _SILENT_S, _LEAD_S = 1.0, 3.0, 0.05
 
 
-def measure(rounds: int) -> Iterator[str | list[Figure]]:
-    set_up_ms, per_s, steered_percent, failures = defaultdict(list), defaultdict(list), [], defaultdict(list)
-    for number in range(1, min(rounds, MAX_ROUNDS) + 1):
-        for name in CONTROLLERS:
-            yield f"round {number}: connections, {name}"
-            median_ms, rate, share = _connections(name)
-            set_up_ms[name].append(median_ms)
-            per_s[name].append(rate)
-            if share is not None:
-                steered_percent.append(share)
-        for failure in ("cut", "black hole"):
-            for name, mptcp, steered in FAILING:
-                yield f"round {number}: {failure}, {name}"
-                for what, value_ms in _fail(failure, mptcp=mptcp, steered=steered).items():
-                    failures[f"{failure}, {name}{what}"].append(value_ms)
-    added_ms = [a - b for a, b in zip(set_up_ms["steering"], set_up_ms["none"], strict=True)]
-    yield [
-        *(Figure(SET_UP, f"set-up, {it}", values, "ms", note="SYN to SYN/ACK") for it, values in set_up_ms.items()),
-        Figure(SET_UP, "added by steering", added_ms, "ms"),
-        *(Figure(SET_UP, f"flat out, {name}", values, "connections/s") for name, values in per_s.items()),
-        Figure(SET_UP, "of these steered", steered_percent, "%", at_least=99),
-        *(Figure(FAILURES, name, values, "ms") for name, values in failures.items()),
-    ]
+def measure(number: int) -> Iterator[str | Figure]:
+    if number > MAX_ROUNDS:
+        return
+    median_ms = {}
+    for name in CONTROLLERS:
+        yield f"connections, {name}"
+        median_ms[name], per_s, steered_percent = _connections(name)
+        yield Figure(SET_UP, f"SYN to SYN/ACK, {name}", [median_ms[name]], "ms")
+        yield Figure(SET_UP, f"flat out, {name}", [per_s], "connections/s")
+        if name == "steering":
+            yield Figure(SET_UP, "of these steered", [steered_percent], "%", at_least=99)
+    yield Figure(SET_UP, "added by steering", [median_ms["steering"] - median_ms["none"]], "ms")
+    for failure in ("cut", "black hole"):
+        for name, mptcp, steered in FAILING:
+            yield f"{failure}, {name}"
+            for what, value_ms in _fail(failure, mptcp=mptcp, steered=steered).items():
+                yield Figure(FAILURES, f"{failure}, {name}{what}", [value_ms], "ms")
 
 
-def _connections(controller: str) -> tuple[float, float, float | None]:
+def _connections(controller: str) -> tuple[float, float, float]:
     """Makes connections between the hosts of two switches, with a third one between these.
 
     Returns:
-        The median time from SYN to SYN/ACK, in milliseconds, of connections one after the other; how many were made and
-        closed per second, flat out; and the percentage of these that the controller steered, None without steering.
+        The median time from SYN to SYN/ACK of connections one after the other, in ms; how many were made and closed per
+        second, flat out; and the percentage of these that the controller steered, 0 without steering.
     """
     steered = controller == "steering"
     fabric = Fabric(cores=1, hosts=PAIRS, multihomed=False, congestion_control="cubic")
     with ExitStack() as stack:
         testbed = stack.enter_context(Testbed(fabric, policy="disjoint" if steered else None))
-        if controller.startswith("learning"):
-            stack.enter_context(_learning_switch(testbed, per_connection=controller.endswith("connection")))
+        if controller == "learning switch":
+            stack.enter_context(_learning_switch(testbed))
         pairs = [(testbed.host(f"h{n}"), testbed.host(f"h{n + PAIRS}")) for n in range(1, PAIRS + 1)]
         for client, server in pairs:
             serve(server, stack)
@@ -89,7 +81,7 @@ def _connections(controller: str) -> tuple[float, float, float | None]:
         one_by_one = connect(pairs[:1], 1, _ONE_BY_ONE_S, _PAUSE_S, limit_s=60)
         before = _steered_so_far(testbed) if steered else 0
         made = len(connect(pairs, _SIDE_BY_SIDE, _FLAT_OUT_S, 0, limit_s=60))
-        share = 100 * (_steered_so_far(testbed) - before) / made if steered else None
+        share = 100 * (_steered_so_far(testbed) - before) / made if steered else 0
         return statistics.median(one_by_one) * 1e3, made / _FLAT_OUT_S, share
 
 
@@ -115,63 +107,49 @@ def _steered_so_far(testbed: Testbed) -> float:
 
 
 @contextmanager
-def _learning_switch(testbed: Testbed, *, per_connection: bool) -> Iterator[None]:
+def _learning_switch(testbed: Testbed) -> Iterator[None]:
     """Takes the place of the testbed's controller, with switches that know nothing."""
-    kind = "CONNECTION" if per_connection else "ADDRESS"
-    argv = [project_python(), "-m", "tests.bench.l2_switch", str(_LEARNING_PORT), kind]
+
+    def is_connected(switch: str) -> bool:
+        return "CONTROLLER" in run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch])
+
+    argv = [project_python(), "-m", "tests.bench.l2_switch", str(_LEARNING_PORT)]
     with killed_at_end(subprocess.Popen(argv, cwd=PROJECT, stdout=subprocess.PIPE, text=True)) as process:
         process.stdout.readline()  # it listens
         for switch in testbed.net.switches:
             run(["ovs-ofctl", "-O", "OpenFlow13", "del-flows", switch.name])
             run(["ovs-vsctl", "set-controller", switch.name, f"tcp:127.0.0.1:{_LEARNING_PORT}"])
         for switch in testbed.net.switches:
-            wait_until(lambda switch=switch: "CONTROLLER" in _rules(switch.name), "the learning switch's rule", 20)
+            wait_until(partial(is_connected, switch.name), "the learning switch's rule", 20)
         yield
-
-
-def _rules(switch: str) -> str:
-    return run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", switch])
 
 
 def _fail(failure: str, *, mptcp: bool, steered: bool) -> dict[str, float]:
     """Breaks the busier of a download's two paths; returns the longest silence, and when the controller acted (ms)."""
     fabric = Fabric(cores=2, hosts=1, links=_PATH, mptcp=mptcp, congestion_control="cubic")
+    start_ns, at_ns = [], []
     with Testbed(fabric, policy="disjoint" if steered else None) as testbed:
+
+        def watch() -> None:
+            """Breaks it once the transfer is steady; is called while the transfer goes on."""
+            if at_ns or time.monotonic_ns() < start_ns[0] + _STEADY_S * 1e9:
+                return
+            at_ns.append(time.monotonic_ns() + round(_LEAD_S * 1e9))
+            paths = [it for it in testbed.links if it.intf1.node.name == "edge1" and "core" in it.intf2.node.name]
+            busiest = max(paths, key=lambda link: link.stats()["directions"]["b_to_a"]["out_bytes"])
+            if failure == "cut":
+                busiest.set_carrier(False, at_ns=at_ns[0])
+            else:
+                busiest.set_black_hole(True, at_ns=at_ns[0])
+
         client, server = testbed.host("h1"), testbed.host("h2")
-        breaking = _Break(testbed, failure)
         listening = congestion_control.set_on_listeners
         with StreamServer(server, sandbox.TEMPORARY, mptcp=mptcp, on_listening=listening):
             stream = Stream(seconds=_STEADY_S + _SILENT_S, mptcp=mptcp)
-            download = stream.run(client, server.address(), watch=breaking.watch, on_start=breaking.begin)
-        at_ns = breaking.at_ns
-        found = {"": download.longest_silence_s(at_ns, at_ns + round(_SILENT_S * 1e9)) * 1e3}
+            download = stream.run(client, server.address(), watch=watch, on_start=start_ns.append)
+        found = {"": download.longest_silence_s(at_ns[0], at_ns[0] + round(_SILENT_S * 1e9)) * 1e3}
         if steered:
             move = testbed.controller.view.topology()["moves"][-1]
-            found[": until known"] = move["decided_s"] * 1e3 - at_ns / 1e6
-            found[": until moved"] = move["done_s"] * 1e3 - at_ns / 1e6
+            found[": until known"] = move["decided_s"] * 1e3 - at_ns[0] / 1e6
+            found[": until moved"] = move["done_s"] * 1e3 - at_ns[0] / 1e6
         return found
-
-
-@dataclass
-class _Break:
-    """Breaks the busier path once the transfer is steady."""
-
-    testbed: Testbed
-    failure: str
-    at_ns: int = 0
-    start_ns: int = 0
-
-    def begin(self, start_ns: int) -> None:
-        self.start_ns = start_ns
-
-    def watch(self) -> None:
-        """Does nothing until it is time; is called while the transfer goes on."""
-        if self.at_ns or time.monotonic_ns() < self.start_ns + _STEADY_S * 1e9:
-            return
-        self.at_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
-        paths = [it for it in self.testbed.links if it.intf1.node.name == "edge1" and "core" in it.intf2.node.name]
-        busiest = max(paths, key=lambda link: link.stats()["directions"]["b_to_a"]["out_bytes"])
-        if self.failure == "cut":
-            busiest.set_carrier(False, at_ns=self.at_ns)
-        else:
-            busiest.set_black_hole(True, at_ns=self.at_ns)

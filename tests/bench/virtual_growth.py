@@ -16,16 +16,14 @@ import json
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from flightpath.project import PROJECT
 from results.figures import style
 from tests.bench.figures import Figure
 from tests.bench.growth import HOSTS, ONCE
-from tests.bench.network import BEGAN, DOWN, EXCHANGED, PHASES, TRIED, UP
+from tests.bench.network import BEGAN, EXCHANGED, PHASES, TRIED, UP
 from tests.bench.processes import sandbox_cpu_s
 
 SECTION = "growth in virtual time"
@@ -35,32 +33,27 @@ _WORDS = {
     STAR: ("single,{hosts}",),
     EMULATED: ("{pods}", "--links", "bandwidth=1Gbit delay=50us"),
 }
-START, END, PACKET = "up", "down", "a packet"
-
+START, PACKET = "up", "a packet"
 _PACKETS = 10_000
 _LIMIT_S = 600.0
-_MEMORY_MIB, _STANDSTILL_S = 8192, 600
-_GUEST = ("--seed", "1", "--memory", str(_MEMORY_MIB), "--standstill-limit", str(_STANDSTILL_S))
+_GUEST = ("--seed", "1", "--memory", "8192", "--standstill-limit", "600")
+_UNITS = {START: "s", PACKET: "us"}
 _TITLES = {START: "Starting the network", PACKET: "A packet from the first host to the last"}
 _LOOKS = {TREE: (style.BLUE, "o"), STAR: (style.VERMILLION, "s"), EMULATED: (style.GREEN, "^")}
 
 
-def measure(rounds: int) -> Iterator[str | list[Figure]]:
+def measure(number: int) -> Iterator[str | Figure]:
     for kind, words in _WORDS.items():
         for pods, hosts in HOSTS.items():
-            samples: dict[str, list[float]] = defaultdict(list)
+            if number > 1 and pods in ONCE:
+                continue
+            yield f"{kind}, {hosts} hosts"
             began_s = time.monotonic()
-            for number in range(1, (1 if pods in ONCE else rounds) + 1):
-                yield f"round {number}: {kind}, {hosts} hosts"
-                network = [word.format(pods=pods, hosts=hosts) for word in words]
-                used_s = _phases(["-m", "tests.bench.network", *network, "--packets", str(_PACKETS)])
-                samples[START].append(used_s[UP] - used_s[BEGAN])
-                samples[PACKET].append((used_s[EXCHANGED] - used_s[TRIED]) / (2 * _PACKETS) * 1e6)
-                samples[END].append(used_s[DOWN] - used_s[EXCHANGED])
-            yield [
-                Figure(SECTION, f"{kind}, {hosts} hosts: {name}", values, _unit(name))
-                for name, values in samples.items()
-            ]
+            network = [word.format(pods=pods, hosts=hosts) for word in words]
+            used_s = _phases(["-m", "tests.bench.network", *network, "--packets", str(_PACKETS)])
+            up_s, packet_us = used_s[UP] - used_s[BEGAN], (used_s[EXCHANGED] - used_s[TRIED]) / (2 * _PACKETS) * 1e6
+            for name, value in ((START, up_s), (PACKET, packet_us)):
+                yield Figure(SECTION, f"{kind}, {hosts} hosts: {name}", [value], _UNITS[name])
             if time.monotonic() - began_s > _LIMIT_S:
                 break
 
@@ -79,18 +72,6 @@ def _phases(words: Sequence[str]) -> Mapping[str, float]:
     return found
 
 
-def medians(report: Mapping[str, Any]) -> Mapping[str, float]:
-    """Returns the figures of a report of `python -m tests.bench --json`."""
-    return {each["name"]: each["median"] for each in report["figures"] if each["section"] == SECTION}
-
-
-def rows(found: Mapping[str, float]) -> Iterator[str]:
-    """Yields the lines of the document's table."""
-    for hosts in HOSTS.values():
-        cells = [found.get(f"{kind}, {hosts} hosts: {name}") for name in (START, PACKET) for kind in _WORDS]
-        yield " | ".join([f"| {hosts}", *("-" if each is None else f"{each:.3g}" for each in cells), ""]).rstrip()
-
-
 def draw(found: Mapping[str, float], picture: Path) -> None:
     from matplotlib import pyplot
 
@@ -100,7 +81,7 @@ def draw(found: Mapping[str, float], picture: Path) -> None:
             for kind, (colour, marker) in _LOOKS.items():
                 points = {n: found[key] for n in HOSTS.values() if (key := f"{kind}, {n} hosts: {name}") in found}
                 plot.plot(list(points), list(points.values()), color=colour, marker=marker, label=kind)
-            plot.set(xlabel="hosts", xscale="log", ylabel=f"processor time ({_unit(name)})", title=title)
+            plot.set(xlabel="hosts", xscale="log", ylabel=f"processor time ({_UNITS[name]})", title=title)
             plot.set_xticks(list(HOSTS.values()), [str(hosts) for hosts in HOSTS.values()])
             plot.minorticks_off()
         plots[0].set_yscale("log")
@@ -110,11 +91,10 @@ def draw(found: Mapping[str, float], picture: Path) -> None:
         figure.savefig(picture, dpi=150)
 
 
-def _unit(name: str) -> str:
-    return "us" if name == PACKET else "s"
-
-
 if __name__ == "__main__":
-    figures = medians(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    draw(figures, Path(sys.argv[2]))
-    print(*rows(figures), sep="\n")
+    report = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    medians = {each["name"]: each["median"] for each in report["figures"] if each["section"] == SECTION}
+    draw(medians, Path(sys.argv[2]))
+    for hosts in HOSTS.values():
+        cells = [medians.get(f"{kind}, {hosts} hosts: {name}") for name in (START, PACKET) for kind in _WORDS]
+        print("|", hosts, *("| -" if each is None else f"| {each:.3g}" for each in cells), "|")

@@ -13,8 +13,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 
 from execution.uml import kernel
@@ -22,10 +22,12 @@ from probes.preflight.history.health import Health
 from probes.preflight.history.prediction import COVERAGE, RECENT, has_just_changed, needed, predict
 from services.sshd import Sshd
 from tests.bench.figures import Figure
-from tests.bench.hosts import pair
+from tests.support.congestion_links import plain_network
 from tests.support.preflight_in_host import preflight_in
+from topologies.hosts.multihomed import LARGE_TCP_BUFFERS
 from topologies.links.changes import DIRECTIONS
 from topologies.links.events import LinkEvent
+from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 
@@ -80,19 +82,17 @@ class Check:
     goodput_bps: float | None
 
 
-def measure(rounds: int) -> Iterator[str | list[Figure]]:
+def measure(number: int) -> Iterator[str | Figure]:
     kernel.find()
-    figures = defaultdict[str, list[float]](list)
-    for number in range(1, rounds + 1):
-        yield f"round {number}: {CHECKS} measurements"
-        begun = time.monotonic()
-        in_uml = (sys.executable, "-m", "execution.virtual", "--discard", "--seed", str(number), "--")
-        command = [*in_uml, sys.executable, "-m", "tests.bench.weeks", str(number)]
-        output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        figures["duration"].append((time.monotonic() - begun) / 60)
-        for name, value in judged([Check(**json.loads(line)) for line in output.splitlines()]).items():
-            figures[name].append(value)
-    yield [Figure(SECTION, name, values, *DEMANDED.get(name, ("%",))) for name, values in figures.items()]
+    yield f"{CHECKS} measurements"
+    begun = time.monotonic()
+    in_uml = (sys.executable, "-m", "execution.virtual", "--discard", "--seed", str(number), "--")
+    command = [*in_uml, sys.executable, "-m", "tests.bench.weeks", str(number)]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    figures = {"duration": (time.monotonic() - begun) / 60}
+    figures |= judged([Check(**json.loads(line)) for line in output.splitlines()])
+    for name, value in figures.items():
+        yield Figure(SECTION, name, [value], *DEMANDED.get(name, ("%",)))
 
 
 def judged(checks: Sequence[Check]) -> dict[str, float]:
@@ -130,19 +130,22 @@ def judged_predictions(checks: Sequence[Check]) -> dict[str, float]:
 
 
 def measured_weeks(seed: int) -> Iterator[Check]:
-    """Measures for twelve weeks of this kernel's clock."""
+    """Measures for twelve weeks of this kernel's clock; without a sandbox, whose keeper looks around once a second."""
     noise, deviation = random.Random(seed), 0.0
-    with (
-        pair(LINK) as network,
-        Sshd(network.target, network.target.address(), TEMPORARY / "sshd") as sshd,
-        preflight_in(network.source) as preflight,
-    ):
+    with ExitStack() as stack:
+        net = stack.enter_context(plain_network())
+        settings = {"congestion_control": "cubic", "sysctls": LARGE_TCP_BUFFERS}
+        client, server = (net.addHost(f"h{n}", addresses={0: (f"10.0.0.{n}/24",)}, **settings) for n in (1, 2))
+        link = net.addLink(client, server, port1=0, port2=0, cls=RelayLink, spec=LINK)
+        net.start()
+        sshd = stack.enter_context(Sshd(server, server.address(), TEMPORARY / "sshd"))
+        preflight = stack.enter_context(preflight_in(client))
         pinned = ("--host", sshd.name, "--time", "1s", "--no-route")
         assert preflight("profile", "add", "weeks", *pinned)[0] == 0
         for check in range(CHECKS):
             deviation = REMEMBERED * deviation + noise.gauss(0, NOISE * math.sqrt(1 - REMEMBERED**2))
             fault = fault_at(check)
-            event_at(check, math.exp(deviation)).apply(network.links[0], DIRECTIONS)
+            event_at(check, math.exp(deviation)).apply(link, DIRECTIONS)
             run = ("service", "run", "weeks", "-F", str(sshd.client_configuration), "--json")
             (path,) = json.loads(preflight(*run)[1])["paths"]
             expected = Health.FAILED if change_of(fault) in ("blackhole=on", "down") else Health.WORSE

@@ -30,19 +30,18 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}: known are {', '.join(PARTS)}")
-    parts = options.parts or list(PARTS)
-    if len(parts) == 1:
-        return _one(parts[0], options.short)
-    return _side_by_side(parts, options.short, max(1, options.jobs))
+    if len(options.parts) == 1:
+        return _one(options.parts[0], options.short)
+    return _side_by_side(options.parts or list(PARTS), options.short, max(1, options.jobs))
 
 
 def _one(name: str, short: bool) -> int:
-    begun_s, failed = time.monotonic(), False
+    begun_s, faults = time.monotonic(), 0
     for outcome in PARTS[name](short):
         print(outcome.line, *(f"  {fault}" for fault in outcome.faults), sep="\n", flush=True)
-        failed = failed or bool(outcome.faults)
+        faults += len(outcome.faults)
     print(f"({name} took {time.monotonic() - begun_s:.0f} s)", file=sys.stderr, flush=True)
-    return 1 if failed else 0
+    return 1 if faults else 0
 
 
 def _side_by_side(parts: Sequence[str], short: bool, jobs: int) -> int:

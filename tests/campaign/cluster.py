@@ -20,9 +20,6 @@ _RUN = ["dtn_buffers", "--only", "size_mb=5", "--clock", "virtual"]
 _MIN_SHARE = 0.95
 """Fraction of the throughput of --jobs."""
 
-_MAX_MS, _MAX_BYTES = 1.0, 4 << 30
-"""Processor time of the scheduler for a cell, and its memory."""
-
 Values = Mapping[str, Mapping[str, float]]
 
 
@@ -41,12 +38,12 @@ def run(short: bool) -> Iterator[Outcome]:
         share = alone_s / quiet_s
         faults = _differences(quiet, alone, cells)
         faults += [f"only {share:.0%} of the throughput of --jobs"] if share < _MIN_SHARE else []
-        yield Outcome("cluster", f"{cells} cells on {_WORKERS} workers", f"{share:.0%} of --jobs", tuple(faults))
+        yield Outcome("cluster", f"{cells} cells on {_WORKERS} workers", f"{share:.0%} of --jobs", faults)
         (folder / "killed").mkdir()
         kills, killed = _with_kills(folder / "killed", repeat)
         faults = _differences(killed, alone, cells) + state.faults(mark, [])
-        yield Outcome("cluster with killed workers", f"{cells} cells", f"{kills} workers killed", tuple(faults))
-    yield _scale(*of_scale)
+        yield Outcome("cluster with killed workers", f"{cells} cells", f"{kills} workers killed", faults)
+    yield scale(*of_scale)
 
 
 def _measured(folder: Path, repeat: int, options: list[str]) -> tuple[float, Values]:
@@ -88,13 +85,3 @@ def _differences(values: Values, alone: Values, cells: int) -> list[str]:
     count = [] if len(values) == cells else [f"{len(values)} of {cells} cells"]
     changed = [label for label in values if values[label] != alone[label]]
     return count + [f"{label}: {values[label]} instead of {alone[label]}" for label in changed]
-
-
-def _scale(cells: int, workers: int) -> Outcome:
-    cost = scale(cells, workers)
-    processor, memory = f"{cost.ms_per_cell:.2f} ms of the scheduler's processor time", f"{cost.peak_bytes >> 20} MiB"
-    faults = [] if cost.cells == cells else [f"{cost.cells} of {cells} cells"]
-    faults += [f"{processor} for each cell"] if cost.ms_per_cell > _MAX_MS else []
-    faults += [memory] if cost.peak_bytes > _MAX_BYTES else []
-    figures = f"{processor} for each, {memory}, {cost.seconds:.0f} s in all"
-    return Outcome("cluster plan", f"{cells} cells that sleep, on {workers} workers", figures, tuple(faults))

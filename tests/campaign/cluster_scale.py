@@ -12,7 +12,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
+from unittest.mock import patch
 
 from execution.cluster.key import require_dask, security
 from execution.cluster.machine import own_identity
@@ -25,45 +26,41 @@ from flightpath.processes import Process
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
 from tests.bench.processes import memory_bytes
+from tests.campaign.outcome import Outcome
 from tests.support.cluster_parts import cluster
+from tests.support.killed import killed_at_end
 
 _POINTS, _SLEEP_S = 1000, 0.05
+_MAX_MS, _MAX_BYTES = 1.0, 4 << 30
+"""Processor time of the scheduler for a cell, and its memory."""
+
 _QUIET = {
     "admin.system-monitor.interval": "1h",
     "admin.tick.interval": "1h",
     "admin.tick.cycle": "1h",
     "worker.profile.enabled": False,
 }
-_ABOUT = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1, "clocks": ["virtual"]}
-
-
-class Cost(NamedTuple):
-    """Number of cells that were measured, in how long, and the scheduler's processor time and peak memory for them."""
-
-    cells: int
-    seconds: float
-    ms_per_cell: float
-    peak_bytes: int
 
 
 def about() -> dict[str, Any]:
     """A simulated worker's description of its machine."""
-    return {**_ABOUT, "identity": own_identity()}
+    simulated = {"host": "simulated", "machine": "simulated", "labs": 1, "cores": 1, "clocks": ["virtual"]}
+    return {**simulated, "identity": own_identity()}
 
 
 def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, Any]:
     """Sleeps, and answers with a cell that was not measured."""
-    from execution.cluster.task import Outcome
+    from execution.cluster import task
 
     assert expected == own_identity() and topic
     time.sleep(_SLEEP_S)
     order = CellRequest.model_validate_json(request).order
     measured = Measurement({"order": Metric(float(order), "1")})
     result = CellResult(Cell({"x": order}), measured, Certificate(Verdict.FAITHFUL))
-    return Outcome(worker=about(), answer=Returns.of(measure_cell).answer(lambda: result)).model_dump()
+    return task.Outcome(worker=about(), answer=Returns.of(measure_cell).answer(lambda: result)).model_dump()
 
 
-def scale(cells: int, workers: int) -> Cost:
+def scale(cells: int, workers: int) -> Outcome:
     """Sends so many cells to so many workers."""
     require_dask()
     from execution.cluster import task
@@ -75,9 +72,7 @@ def scale(cells: int, workers: int) -> Cost:
     with tempfile.TemporaryDirectory(prefix="flightpath-campaign-") as name, cluster(Path(name), workers=0) as parts:
         argv = [sys.executable, "-m", __name__, parts.address, str(parts.key), str(workers)]
         simulated = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        measured = task.measure, task.about
-        task.measure, task.about = measure, about
-        try:
+        with killed_at_end(simulated), patch.multiple(task, measure=measure, about=about):
             assert simulated.stdout.readline() == "ready\n"
             progress = SimpleNamespace(begin=lambda label: None, update=lambda label, fraction, doing: None)
             run = RunContext(DtnBuffers(), plan, Path(name), progress, lambda _: None)
@@ -88,14 +83,15 @@ def scale(cells: int, workers: int) -> Cost:
                     assert isinstance(result, CellResult), result
                     assert result.measurement.metrics["order"].value == of.order and of.order not in done
                     done.add(of.order)
-            needed_s = Process.read(parts.scheduler.pid).own_cpu_seconds - before_s
+            took_s = time.monotonic() - begun_s
+            cell_ms = 1e3 * (Process.read(parts.scheduler.pid).own_cpu_seconds - before_s) / cells
             peak_bytes = memory_bytes(parts.scheduler.pid, "VmHWM")
-            return Cost(len(done), time.monotonic() - begun_s, 1e3 * needed_s / cells, peak_bytes)
-        finally:
-            task.measure, task.about = measured
-            simulated.stdin.close()
-            simulated.wait(120)
-            simulated.stdout.close()
+    processor, memory = f"{cell_ms:.2f} ms of the scheduler's processor time", f"{peak_bytes >> 20} MiB"
+    faults = [] if len(done) == cells else [f"{len(done)} of {cells} cells"]
+    faults += [f"{processor} for each cell"] if cell_ms > _MAX_MS else []
+    faults += [memory] if peak_bytes > _MAX_BYTES else []
+    figures = f"{processor} for each, {memory}, {took_s:.0f} s in all"
+    return Outcome("cluster plan", f"{cells} cells that sleep, on {workers} workers", figures, faults)
 
 
 async def _serve(address: str, key: Path, count: int) -> None:

@@ -75,7 +75,7 @@ def _run(make: Callable[[], Victim], kills: int) -> Outcome:
             break
         faults += [f"kill {number} of seed {seed}: {fault}" for fault in _kill_once(victim, chance)]
         print(f"{victim.name}: {number + 1} of {kills} kills", file=sys.stderr, flush=True)
-    return Outcome(f"kills: {victim.name}", f"{kills} kills", victim.figures(), tuple(faults))
+    return Outcome(f"kills: {victim.name}", f"{kills} kills", victim.figures(), faults)
 
 
 def _kill_once(victim: Victim, chance: random.Random) -> list[str]:

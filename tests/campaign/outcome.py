@@ -1,6 +1,6 @@
 """What a part of the campaign says: what it tried, what it measured, and what went wrong."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -18,7 +18,7 @@ class Outcome:
     name: str
     trials: str
     figures: str = ""
-    faults: tuple[str, ...] = ()
+    faults: Sequence[str] = ()
 
     @property
     def line(self) -> str:

@@ -19,24 +19,29 @@ _SYSCTLS = {**LARGE_TCP_BUFFERS, "net.ipv6.conf.all.disable_ipv6": "1"}  # whose
 
 
 @contextmanager
+def plain_network() -> Iterator[Mininet]:
+    """A network without switches or a controller, to which hosts and links are added."""
+    Mininet.inited = True
+    net = Mininet(controller=None, host=MultihomedHost, build=False)
+    try:
+        yield net
+    finally:
+        net.stop()
+
+
+@contextmanager
 def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[MultihomedHost, MultihomedHost, list[RelayLink]]]:
     """Two hosts in this sandbox, joined by a link for each specification; the second acknowledges every segment.
 
     What is random is the same on every link: a seed loses the same packets, by their number.
     """
-    Mininet.inited = True
-    net = Mininet(controller=None, host=MultihomedHost, build=False)
-    both = [
-        net.addHost(
-            f"h{number}",
-            addresses={port: (f"10.0.{port + 1}.{number}/24",) for port in range(len(specs))},
-            congestion_control="cubic",
-            sysctls=_SYSCTLS,
-            segment_early=True,  # or an ACK would be for as many segments as a GSO packet had
-        )
-        for number in (1, 2)
-    ]
-    try:
+    with plain_network() as net:
+        # Segmented early, or an ACK would be for as many segments as a GSO packet had.
+        settings = {"congestion_control": "cubic", "sysctls": _SYSCTLS, "segment_early": True}
+        both = []
+        for number in (1, 2):
+            addresses = {port: (f"10.0.{port + 1}.{number}/24",) for port in range(len(specs))}
+            both.append(net.addHost(f"h{number}", addresses=addresses, **settings))
         links = [
             net.addLink(*both, port1=i, port2=i, cls=RelayLink, spec=spec, seed=seed) for i, spec in enumerate(specs)
         ]
@@ -44,8 +49,6 @@ def hosts(specs: Sequence[LinkSpec], seed: int = 1) -> Iterator[tuple[Multihomed
         for port in range(len(specs)):
             _acknowledge_every_segment(both[1], port)
         yield both[0], both[1], links
-    finally:
-        net.stop()
 
 
 def run(algorithms: Sequence[str], spec: LinkSpec, seconds: float, seed: int) -> Mapping[str, FlowTrace]:

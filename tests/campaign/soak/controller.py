@@ -8,8 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Self
 
 from flightpath.commands import run
 from tests.bench.steering import connect, serve
@@ -43,57 +41,29 @@ def soak(connections: float) -> Iterator[Outcome]:
         hosts = [testbed.host(f"h{number}") for number in range(1, 2 * PAIRS + 1)]
         for host in hosts:
             serve(host, stack)
-        process = testbed.controller._process
         for name, pairs in {
             "between switches": list(zip(hosts[:PAIRS], hosts[PAIRS:], strict=True)),
             "at one switch": list(zip(hosts[::2], hosts[1::2], strict=True)),
         }.items():
             for client, server in pairs:
                 client.run(["ping", "-n", "-c", "1", "-w", "5", server.address()])
-            given = GivenTime()
-            memory = MemoryUse("the controller", process.pid, MAX_GROWTH)
-            yield _connections(name, testbed, pairs, round(connections / 2), memory, given)
+            yield _connections(name, testbed, pairs, round(connections / 2))
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """What the controller has counted: SYNs by what became of them, connections opened, and frames turned away."""
-
-    syns: Counter[str]
-    opened: int
-    refused: int
-
-    @classmethod
-    def read(cls, testbed: Testbed) -> Self:
-        metrics = testbed.controller.view.metrics()
-        syns = {key.split('"')[1]: round(value) for key, value in metrics.items() if key.startswith("syns_total{")}
-        opened, refused, limited = (
-            round(metrics[f'connection_events_total{{event="{event}"}}'])
-            for event in ("opened", "refused", "rate_limited")
-        )
-        return cls(Counter(syns), opened, refused + limited)
-
-    def since(self, before: Self) -> Self:
-        return _Counts(self.syns - before.syns, self.opened - before.opened, self.refused - before.refused)
-
-    @property
-    def steered(self) -> int:
-        return self.syns["steered"]
-
-    @property
-    def unsteered(self) -> dict[str, int]:
-        return {outcome: count for outcome, count in self.syns.items() if outcome not in ("steered", "repeated")}
+def _counted(testbed: Testbed) -> list[Counter[str]]:
+    """What the controller has counted: SYNs by what became of them, and events of connections."""
+    metrics = testbed.controller.view.metrics()
+    return [
+        Counter({key.split('"')[1]: round(value) for key, value in metrics.items() if key.startswith(family)})
+        for family in ("syns_total{", "connection_events_total{")
+    ]
 
 
 def _connections(
-    name: str,
-    testbed: Testbed,
-    pairs: list[tuple[MultihomedHost, MultihomedHost]],
-    wanted: int,
-    memory: MemoryUse,
-    given: GivenTime,
+    name: str, testbed: Testbed, pairs: list[tuple[MultihomedHost, MultihomedHost]], wanted: int
 ) -> Outcome:
-    before, made, slowest_s, rounds = _Counts.read(testbed), 0, 0.0, max(4, round(wanted / ROUND))
+    given, memory = GivenTime(), MemoryUse("the controller", testbed.controller._process.pid, MAX_GROWTH)
+    before, made, slowest_s, rounds = _counted(testbed), 0, 0.0, max(4, round(wanted / ROUND))
     for number in range(rounds):
         took = connect(pairs, _SIDE_BY_SIDE, 3600, 0, -(-wanted // rounds // len(pairs)), limit_s=600)
         made, slowest_s = made + len(took), max(slowest_s, *took)
@@ -101,29 +71,31 @@ def _connections(
         testbed.check()
     share = given.share
     faults = [*_left_behind(testbed, given), *memory.faults()]
-    counted = _Counts.read(testbed).since(before)
+    syns, events = (now - then for now, then in zip(_counted(testbed), before, strict=True))
     if made < wanted:
         faults.append(f"{made} of {wanted} connections were made")
-    faults += _misjudged(counted, made, share)
+    faults += _misjudged(syns, events, made, share)
     figures = (
-        f"{counted.steered} steered, slowest {slowest_s * 1e3:.0f} ms, {_held(testbed)} connections and "
+        f"{syns['steered']} steered, slowest {slowest_s * 1e3:.0f} ms, {_held(testbed)} connections and "
         f"{len(_flow_rules(testbed))} rules left, memory of {memory}, {share:.0%} of the machine"
     )
-    return Outcome(f"soak: controller, {name}", f"{made} connections", figures, tuple(faults))
+    return Outcome(f"soak: controller, {name}", f"{made} connections", figures, faults)
 
 
-def _misjudged(counted: _Counts, made: int, share: float) -> Iterator[str]:
+def _misjudged(syns: Counter[str], events: Counter[str], made: int, share: float) -> Iterator[str]:
     """What the controller did wrong with the connections that were made, given this share of the machine."""
-    if counted.unsteered:
-        yield f"SYNs that reached the controller were not steered: {counted.unsteered}"
-    passed_by = made - counted.steered - sum(counted.unsteered.values())
+    steered, opened = syns["steered"], events["opened"]
+    unsteered = {outcome: count for outcome, count in syns.items() if outcome not in ("steered", "repeated")}
+    if unsteered:
+        yield f"SYNs that reached the controller were not steered: {unsteered}"
+    passed_by = made - steered - sum(unsteered.values())
     if passed_by * share > MAX_PASSED_BY * made:
         yield (
             f"{passed_by} of {made} connections passed the controller by, which had {share:.0%} of the machine; "
-            f"refused or limited: {counted.refused}"
+            f"refused or limited: {events['refused'] + events['rate_limited']}"
         )
-    if not counted.steered <= counted.opened <= made:
-        yield f"the controller counts {counted.opened} opened and {counted.steered} steered; {made} were made"
+    if not steered <= opened <= made:
+        yield f"the controller counts {opened} opened and {steered} steered; {made} were made"
 
 
 def _left_behind(testbed: Testbed, given: GivenTime) -> Iterator[str]:

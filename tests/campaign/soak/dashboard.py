@@ -4,23 +4,21 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.request import urlopen
 
 from flightpath.project import PROJECT
 from results.exchange.progress import CellProgress, report_progress
 from results.records import RunStatus
 from results.store.location import StoreLocation
 from results.store.run_store import RunStore
-from tests.bench.results import dashboard
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.dashboard import dashboard
 from tests.support.killed import killed_at_end
 from tests.support.made_up_runs import LOADS, cell
 from topologies.sandbox import sandbox
@@ -34,11 +32,10 @@ _CELLS, _MORE_CELLS = 30, 4
 """At the start, and later: a page's memory grows with them, and must not be taken for a leak."""
 
 _UPDATE_S = 2.0
-_MAX_ANSWER_S, _TIMEOUT_S = 60.0, 600.0
-"""For an answer about many runs: in given time, and on this machine's clock."""
+_MAX_ANSWER_S = 60.0
+"""For a page about many runs: in given time."""
 
 _WARM_SHARE = 0.5
-_PAGES = ("/", "/history", "/compare")
 _PROTOCOLS = ("tcp", "mptcp")
 
 
@@ -52,65 +49,33 @@ def soak(seconds: float) -> Iterator[Outcome]:
         run_id = store.begin_run("mptcp_load", {"form": "full", "seed": 1}, {"kernel": "6.1"}, ["python"])
         for number in range(_CELLS):
             _record(store, run_id, number)
-        with (
-            dashboard(location) as (process, where),
-            _watching(where, run_id) as watchers,
-            _visits(where, given) as (visits_s, failures),
-        ):
+        with ExitStack() as stack:
+            process, where = stack.enter_context(dashboard(location))
+            # Another process, so that the work of all who look does not slow the run's down.
+            argv = [sys.executable, "-m", "tests.campaign.soak.watchers", where, run_id, str(WATCHERS)]
+            watchers = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            stack.enter_context(killed_at_end(watchers))
+            watchers.stdout.readline()
             memory = MemoryUse("the dashboard", process.pid, MAX_GROWTH)
             cells = _grow(store, run_id, seconds, memory, given)
-            reports = json.loads(watchers.communicate()[0])
+            reports, visits = json.loads(watchers.communicate()[0])
             memory.sample()
             ended = process.poll()
-        faults = [*_missed(reports, cells), *memory.faults(), *failures]
+        faults = [*_missed(reports, cells), *memory.faults(), *(fault for it in visits for fault in it["failures"])]
+        if (slowest_s := max(it["slowest_s"] for it in visits)) > _MAX_ANSWER_S:
+            faults.append(f"a visitor waited {slowest_s:.1f} s of given time for a page about many runs")
         if ended is not None:
             faults.append(f"the dashboard ended with exit code {ended}")
         pages = sorted(took for it in reports for took in it["pages_s"])
         states = sorted(took for it in reports for took in it["states_s"])
+        visits_s = [took for it in visits for took in it["pages_s"]]
         figures = (
             f"{cells} cells, {len(pages)} pages of the run (median {pages[len(pages) // 2]:.2f} s, slowest "
             f"{pages[-1]:.2f} s), {len(states)} states (median {states[len(states) // 2] * 1e3:.0f} ms), "
             f"{len(visits_s)} other pages (slowest {max(visits_s):.2f} s), memory of {memory}, "
             f"{given.share:.0%} of the machine"
         )
-        yield Outcome("soak: dashboard", f"{len(reports)} watchers", figures, tuple(faults))
-
-
-@contextmanager
-def _watching(where: str, run_id: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process, so that the watchers' work does not slow the run's down."""
-    argv = [sys.executable, "-m", "tests.campaign.soak.watchers", where, run_id, str(WATCHERS)]
-    watchers = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    with killed_at_end(watchers):
-        watchers.stdout.readline()
-        yield watchers
-
-
-@contextmanager
-def _visits(where: str, given: GivenTime) -> Iterator[tuple[list[float], list[str]]]:
-    """Requests the pages that are no run's; lists how long each took (s), and failures."""
-    visits_s, failures, is_over = [], [], threading.Event()
-
-    def visit() -> None:
-        while not is_over.is_set():
-            for page in _PAGES:
-                begun_s, given_s = time.monotonic(), given.now_s()
-                try:
-                    urlopen(f"http://{where}{page}", timeout=_TIMEOUT_S).read()
-                except OSError as error:
-                    failures.append(f"{page}: {error}")
-                visits_s.append(time.monotonic() - begun_s)
-                if (waited_s := given.now_s() - given_s) > _MAX_ANSWER_S:
-                    failures.append(f"{page}: no answer for {waited_s:.1f} s")
-            is_over.wait(0.5)
-
-    thread = threading.Thread(target=visit, daemon=True)
-    thread.start()
-    try:
-        yield visits_s, failures
-    finally:
-        is_over.set()
-        thread.join(_TIMEOUT_S)
+        yield Outcome("soak: dashboard", f"{len(reports)} watchers", figures, faults)
 
 
 def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given: GivenTime) -> int:

@@ -8,21 +8,14 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from tests.bench.processes import sandbox_cpu_s
 
 _PERIOD_S = 0.5
-
-
-class Thread(NamedTuple):
-    """How long a thread has run, and how long it has waited for a processor, in nanoseconds."""
-
-    ran: int
-    waited: int
 
 
 @dataclass(frozen=True)
@@ -32,12 +25,13 @@ class ProcessorTime:
     Attributes:
         spent: by all programs of the machine, and by its hypervisor; not for interrupts, which belong to nobody.
         ours: by the processes of this sandbox, those that have ended too.
-        threads: those of this sandbox that live, by their IDs.
+        ran, waited: how long each thread of this sandbox that lives has run, and waited for a processor, in ns.
     """
 
     spent: float
     ours: float
-    threads: Mapping[int, Thread]
+    ran: Counter[Path]
+    waited: Counter[Path]
 
     @classmethod
     def read(cls) -> Self:
@@ -45,7 +39,12 @@ class ProcessorTime:
         user, nice, system, _idle, _iowait, _irq, _softirq, steal = map(
             int, Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
         )
-        return cls((user + nice + system + steal) / os.sysconf("SC_CLK_TCK"), sandbox_cpu_s(), dict(threads()))
+        ran, waited = Counter[Path](), Counter[Path]()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it, or a thread of it, has ended meanwhile
+                for thread in (process / "task").iterdir():
+                    ran[thread], waited[thread], _ = map(int, (thread / "schedstat").read_text().split())
+        return cls((user + nice + system + steal) / os.sysconf("SC_CLK_TCK"), sandbox_cpu_s(), ran, waited)
 
     def given_since(self, before: Self) -> float:
         """The share of what the sandbox wanted since then that others left to it: 0 to 1.
@@ -55,23 +54,10 @@ class ProcessorTime:
         """
         spent = self.spent - before.spent
         others = spent - (self.ours - before.ours)
-        begun = [before.threads.get(number, Thread(0, 0)) for number in self.threads]
-        ran = sum(it.ran for it in self.threads.values()) - sum(it.ran for it in begun)
-        waited = sum(it.waited for it in self.threads.values()) - sum(it.waited for it in begun)
+        ran, waited = (self.ran - before.ran).total(), (self.waited - before.waited).total()
         if others <= 0 or waited <= 0:
             return 1.0
         return 1 - min(1.0, others / spent) * waited / (ran + waited)
-
-
-def threads() -> Iterator[tuple[int, Thread]]:
-    """All threads that can be seen, by their numbers."""
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):  # a process or a thread has ended meanwhile
-            for thread in (process / "task").iterdir():
-                ran, waited, _ = map(int, (thread / "schedstat").read_text(encoding="ascii").split())
-                yield int(thread.name), Thread(ran, waited)
 
 
 class GivenTime:

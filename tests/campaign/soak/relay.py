@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from flightpath.waiting import wait_until
-from tests.bench.hosts import Pair, iperf_server, pair
+from probes.transfers.iperf3 import Iperf3
+from tests.bench.hosts import iperf_server, pair
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
 from tests.support.relay_link import frames_written
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.changes import DIRECTIONS
-from topologies.links.relay import RelayLink
+from topologies.links.emulated_link import EmulatedLink
 from topologies.links.spec import LinkSpec
 
 SPEC = LinkSpec(bandwidth_bps=10_000_000_000, delay_s=0.000_5, queue="10ms")
@@ -38,31 +39,22 @@ def soak(seconds: float) -> Iterator[Outcome]:
         memory = MemoryUse("the relay", process.pid, MAX_GROWTH)
         received = []
         for turn in range(turns):
-            received.append(_turn(network, turn_s, backwards=turn % 2 == 1))
+            probe = Iperf3(seconds=turn_s, warm_up_s=0, reverse=turn % 2 == 1)
+            received.append(probe.run(network.source, network.target.address()).metrics["goodput"].value)
             memory.warm() if turn == 1 else memory.sample()
             if process.poll() is not None:
                 fault = f"the relay ended with exit code {process.returncode} in turn {turn + 1} of {turns}"
                 yield Outcome("soak: relay", f"{turn + 1} turns of {turn_s:g} s", faults=(fault,))
                 return
-        ways = _at_rest(link)
+        wait_until(lambda: not any(way["queued_packets"] for way in _ways(link).values()), "the link to rest", 20)
+        ways = _ways(link)
         ends = [_counted(host) for host in (network.source, network.target)]
         faults = [*memory.faults(), *_uneven(ways, ends), *_late(ways)]
         trials = f"{turns * turn_s:.0f} s at full rate"
-        yield Outcome("soak: relay", trials, _figures(ways, received, memory), tuple(faults))
+        yield Outcome("soak: relay", trials, _figures(ways, received, memory), faults)
 
 
-def _turn(network: Pair, seconds: float, *, backwards: bool) -> float:
-    """Fills one direction; returns the payload per second."""
-    client = ["iperf3", "-c", network.target.address(), "-t", str(seconds), "-J", *(["-R"] if backwards else [])]
-    report = json.loads(network.source.run(client, timeout_s=seconds + 60))
-    return report["end"]["sum_received"]["bits_per_second"]
-
-
-def _at_rest(link: RelayLink) -> Ways:
-    def is_empty() -> bool:
-        return not any(it["queued_packets"] for it in link.stats()["directions"].values())
-
-    wait_until(is_empty, "the link to rest", 20)
+def _ways(link: EmulatedLink) -> Ways:
     return link.stats()["directions"]
 
 
@@ -76,20 +68,16 @@ def _uneven(ways: Ways, ends: list[dict[str, dict[str, int]]]) -> Iterator[str]:
     """Names what does not add up, in the link itself or between it and its ends, since the beginning."""
     for way, sender, receiver in zip(DIRECTIONS, ends, reversed(ends), strict=True):
         link, sent, got = ways[way], sender["tx"], receiver["rx"]
-        dropped = sum(link["drops"].values())
-        if link["in_packets"] != link["out_packets"] + dropped:
-            yield f"{way}: {link['in_packets']} packets in, but {link['out_packets']} out and {dropped} dropped"
-        if link["in_bytes"] != link["out_bytes"] + link["dropped_bytes"]:
-            yield f"{way}: {link['in_bytes']} bytes in, {link['out_bytes']} out and {link['dropped_bytes']} dropped"
-        headers = _TCP_HEADERS * (link["in_packets"] - sent["packets"])
-        if link["in_bytes"] != sent["bytes"] + headers:
-            yield f"{way}: {link['in_bytes']} bytes in, but its sender sent {sent['bytes']} + {headers}"
-        written = frames_written(link) - link["drops"].get("device", 0)
-        if written != got["packets"]:
-            yield f"{way}: {written} frames out, but its receiver's interface got {got['packets']}"
-        headers = _TCP_HEADERS * (link["out_packets"] - got["packets"])
-        if link["out_bytes"] != got["bytes"] + headers:
-            yield f"{way}: {link['out_bytes']} bytes out, but its receiver got {got['bytes']} + {headers}"
+        entered, left = link["in_packets"] - sent["packets"], link["out_packets"] - got["packets"]
+        for what, one, other in (
+            ("packets in, and out or dropped", link["in_packets"], link["out_packets"] + sum(link["drops"].values())),
+            ("bytes in, and out or dropped", link["in_bytes"], link["out_bytes"] + link["dropped_bytes"]),
+            ("bytes in, and sent with headers", link["in_bytes"], sent["bytes"] + _TCP_HEADERS * entered),
+            ("frames out, and received", frames_written(link) - link["drops"].get("device", 0), got["packets"]),
+            ("bytes out, and received with headers", link["out_bytes"], got["bytes"] + _TCP_HEADERS * left),
+        ):
+            if one != other:
+                yield f"{way}: {what}: {one} and {other}"
 
 
 def _late(ways: Ways) -> Iterator[str]:

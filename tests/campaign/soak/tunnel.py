@@ -1,16 +1,20 @@
-"""A tunnel past 2^31 and 2^32 packets, with traffic in both directions: it never pauses, and loses what links drop."""
+"""A tunnel past 2^31 and 2^32 packets, with traffic in both directions: it never pauses, and loses what links drop.
 
+Its program is built for this: it numbers packets from near there, or passes over most numbers on the way.
+"""
+
+import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair, iperf_server, pair
-from tests.bench.processes import QUIET
+from tests.bench.processes import QUIET, program
 from tests.campaign.outcome import Outcome
-from tests.campaign.soak import numbered
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.c_builds import make
 from tests.support.killed import killed_at_end
 from tests.support.steering_tools import mib_counter
 from topologies.links.spec import LinkSpec
@@ -26,48 +30,46 @@ LONG_S = 60
 SEGMENTS_MAX = 64
 """Packets of one message, which the sender's kernel may refuse."""
 
+HALF, WHOLE = 2**31, 2**32
+NEAR = 2**17
+"""Packets before the turn at which real traffic begins."""
+
+PASSED_OVER = 16_000
+"""Numbers after each flush on the way to the turn. Those of all packets on the way must fit into the window: a larger
+jump would be a new beginning for the receiver."""
+
+WINDOW = 65_536
+_CLIMBED_S = 300
 _WARM_S, _NO_DELAY_S = 1.0, 0.000_05
 _LIMIT_S = 120
 
 
 def soak(seconds: float) -> Iterator[Outcome]:
     """Takes new tunnels past both turns of their numbers, with so much traffic in all."""
-    sessions = [("2^31", numbered.HALF, 0), ("2^32", numbered.WHOLE, 0)]
+    sessions = [("2^31", HALF, 0), ("2^32", WHOLE, 0)]
     if seconds >= LONG_S:
-        sessions.append(("2^31 packets since its beginning", numbered.HALF, numbered.HALF - numbered.NEAR))
+        sessions.append(("2^31 packets since its beginning", HALF, HALF - NEAR))
     for name, turn, climbs in sessions:
-        first = 0 if climbs else turn - numbered.NEAR
+        first = 0 if climbs else turn - NEAR
         # To climb takes thousands of round trips, and on several paths some packets overtake so many that it is a jump.
         paths = [replace(PATH, delay_s=_NO_DELAY_S)] if climbs else [PATH] * PATHS
         with pair(*paths) as network:
-            spec = TunnelSpec(window_packets=numbered.WINDOW if climbs else TunnelSpec.window_packets)
-            with Tunnel(network.source, network.target, spec, program=numbered.build(first, climbs)) as tunnel:
+            spec = TunnelSpec(window_packets=WINDOW if climbs else TunnelSpec.window_packets)
+            with Tunnel(network.source, network.target, spec, program=_build(first, climbs)) as tunnel:
                 session = _Session(network, tunnel)
                 if climbs:
-                    numbered.climb(network, tunnel, climbs)
-                session.fill(seconds / len(sessions), 2 * numbered.NEAR)
+                    _climb(network, tunnel, climbs)
+                session.fill(seconds / len(sessions), 2 * NEAR)
                 yield session.outcome(f"soak: tunnel past {name}")
 
 
-@dataclass
 class _Session:
     """Two ends of a tunnel, and what is seen of them while they work."""
 
-    network: Pair
-    tunnel: Tunnel
-    memory: list[MemoryUse] = field(default_factory=list)
-    pauses_s: list[float] = field(default_factory=list)
-    filled_s: float = 0.0
-    downs_before: int = 0
-    faults: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        hosts = zip(self.hosts, self.tunnel._ends, strict=True)
-        self.memory = [MemoryUse(f"{host.name}'s end", end.process.pid, MAX_GROWTH) for host, end in hosts]
-
-    @property
-    def hosts(self) -> tuple[Any, Any]:
-        return self.network.source, self.network.target
+    def __init__(self, network: Pair, tunnel: Tunnel) -> None:
+        self.network, self.tunnel, self.hosts = network, tunnel, (network.source, network.target)
+        self.memory = [MemoryUse(f"{end.host.name}'s end", end.process.pid, MAX_GROWTH) for end in tunnel._ends]
+        self.faults: list[str] = []
 
     def fill(self, seconds: float, packets: int) -> None:
         """TCP in both directions for so long, and until each end has sent so many packets."""
@@ -107,12 +109,10 @@ class _Session:
             self.faults.append(f"paths went down {downs} times, as the ends see them")
         wait_until(self._is_at_rest, "the tunnel and its paths to rest", 30, poll_s=0.2)
         stats = self._stats()
-        for host, pause_s in zip(self.hosts, self.pauses_s, strict=True):
-            if pause_s > MAX_PAUSE_S:
-                self.faults.append(f"nothing arrived at {host.name} for {pause_s:.1f} s")
-        for memory in self.memory:
-            self.faults += memory.faults()
         for number, host in enumerate(self.hosts):
+            if (pause_s := self.pauses_s[number]) > MAX_PAUSE_S:
+                self.faults.append(f"nothing arrived at {host.name} for {pause_s:.1f} s")
+            self.faults += self.memory[number].faults()
             self.faults += _uneven(stats[number], host.name)
             self.faults += self._lost(stats[number], stats[1 - number], number)
         lost = [_sum([a], "tx_packets") - _sum([b], "rx_packets") for a, b in zip(stats, stats[::-1], strict=True)]
@@ -121,7 +121,7 @@ class _Session:
             f"{lost[0]} and {lost[1]} of them lost by the links, longest pause {max(self.pauses_s):.2f} s, "
             f"{downs} paths down, memory of " + ", ".join(map(str, self.memory))
         )
-        return Outcome(name, f"{sum(it['in_packets'] for it in stats)} packets", figures, tuple(self.faults))
+        return Outcome(name, f"{sum(it['in_packets'] for it in stats)} packets", figures, self.faults)
 
     def _stats(self) -> list[dict[str, Any]]:
         return [self.tunnel.stats(host) for host in self.hosts]
@@ -145,14 +145,33 @@ class _Session:
             yield f"{lost} packets from {self.hosts[way].name} are lost: {where}"
 
 
+def _build(first: int, until: int = 0) -> str:
+    """Builds a tunnel that numbers packets from `first`, and passes over most numbers while they are below `until`."""
+    name = f"mptgre-numbered-{first}-{PASSED_OVER if until else 0}-{until}"
+    make(f"build/{name}")
+    return name
+
+
+def _climb(network: Pair, tunnel: Tunnel, until: int) -> None:
+    """Exchanges datagrams, few at a time, until the numbers in both directions are near `until`."""
+    address = tunnel.address(network.target)
+    passed = until - WINDOW
+
+    def is_there() -> bool:
+        ends = [tunnel.stats(host) for host in (network.source, network.target)]
+        return min(it["reordering"]["given_up"] + it["out_packets"] for it in ends) >= passed
+
+    with killed_at_end(network.target.popen(program("echo", address), stdout=subprocess.PIPE, text=True)) as server:
+        server.stdout.readline()
+        with killed_at_end(network.source.popen(program("climb", address))):
+            wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
+    time.sleep(0.1)
+
+
 def _uneven(stats: dict[str, Any], name: str) -> Iterator[str]:
     """What is wrong with the counters of one end."""
-    sent, came, left, drops = (
-        _sum([stats], "tx_packets"),
-        _sum([stats], "rx_packets"),
-        stats["out_packets"],
-        stats["drops"],
-    )
+    sent, came = _sum([stats], "tx_packets"), _sum([stats], "rx_packets")
+    left, drops = stats["out_packets"], stats["drops"]
     thrown = drops["duplicates"] + drops["stale"] + drops["strays"]
     if stats["in_packets"] != sent + drops["no_path"]:
         yield f"{name}: {stats['in_packets']} packets in, but {sent} sent and {drops['no_path']} without a path"
