@@ -1,16 +1,59 @@
 """`make fuzz`: looks for inputs that crash what reads bytes from outside, or that it reads wrongly.
 
-Those in C run with libFuzzer. An input that fails is kept in build/fuzz; --input reads it once more.
+Those in C run with libFuzzer (as root: apt install clang libclang-rt-dev). An input that fails is kept in build/fuzz;
+--input reads it once more.
 """
 
 import argparse
 import os
+import re
+import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flightpath.errors import MissingCapability
-from tests.fuzz.running import KNOWN, fuzz_all, repeat, require_libfuzzer
-from tests.fuzz.targets import VARIATIONS
+from flightpath.command_line import exit_code_of
+from flightpath.project import PROJECT
+from tests.fuzz.loop import TARGETS as IN_PYTHON
+from tests.fuzz.seeds import seeds
+from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
+
+KNOWN = (*IN_PYTHON, *VARIATIONS)
+KEPT = PROJECT / "build" / "fuzz"
+"""Where inputs are kept that failed."""
+
+_LOOP = [sys.executable, "-m", "tests.fuzz.loop"]
+_INPUT_LIMIT_S = 20
+_LOG = 4000
+_EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)
+_COVERED = re.compile(r"\bcov: (\d+)")
+_KEPT_BY_LIBFUZZER = re.compile(r"Test unit written to (\S+)")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a target.
+
+    Attributes:
+        inputs: how many were tried.
+        coverage: edges of the program that they reached; None for a target in Python.
+        fault: what went wrong, with what repeats it; empty if nothing did.
+        log: what the target printed, if something went wrong.
+    """
+
+    target: str
+    inputs: int
+    coverage: int | None = None
+    fault: str = ""
+    log: str = ""
+
+    @property
+    def line(self) -> str:
+        """The result in words, for a terminal."""
+        covered = "" if self.coverage is None else f", {self.coverage} edges covered"
+        return f"{self.target}: {self.inputs} inputs{covered}: {self.fault or 'no fault'}"
 
 
 def main() -> int:
@@ -28,23 +71,68 @@ def main() -> int:
         parser.error("--jobs and --seconds are at least 1")
     if options.input and len(targets) != 1:
         parser.error("--input belongs to one target")
-    try:
-        if set(targets) & set(VARIATIONS):
-            require_libfuzzer()
-    except MissingCapability as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return repeat(targets[0], options.input) if options.input else _fuzz(targets, options.seconds, options.jobs)
-
-
-def _fuzz(targets: list[str], seconds: int, jobs: int) -> int:
+    if options.input:
+        return _repeat(targets[0], options.input)
+    for target in set(targets) - set(IN_PYTHON):
+        build(target, libfuzzer=True)  # an error is told before anything runs
     failed = False
-    for tried in fuzz_all(targets, seconds, jobs):
-        print(tried.line, flush=True)
-        print(tried.log, end="", file=sys.stderr, flush=True)
-        failed |= bool(tried.fault)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for done in as_completed([pool.submit(_fuzz, target, options.seconds) for target in targets]):
+            tried = done.result()
+            print(tried.line, flush=True)
+            print(tried.log, end="", file=sys.stderr, flush=True)
+            failed |= bool(tried.fault)
     return int(failed)
 
 
+def _repeat(target: str, file: Path) -> int:
+    """Reads an input once more, and prints what the target prints; returns its exit code."""
+    program = [*_LOOP, target, "--input"] if target in IN_PYTHON else [build(target, libfuzzer=True)]
+    return subprocess.run([*program, file.resolve()], cwd=PROJECT, check=False).returncode
+
+
+def _fuzz(target: str, seconds: float) -> Tried:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    if target in IN_PYTHON:
+        return _in_python(target, seconds)
+    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
+        corpus = Path(name)
+        for number, content in enumerate(seeds(target)):
+            (corpus / f"{number:02}").write_bytes(content)
+        return _with_libfuzzer(target, corpus, seconds)
+
+
+def _in_python(target: str, seconds: float) -> Tried:
+    with tempfile.NamedTemporaryFile(dir=KEPT, prefix=f"{target}-", delete=False) as kept:
+        file = Path(kept.name)
+    done = subprocess.run([*_LOOP, target, str(seconds), str(file)], capture_output=True, text=True, cwd=PROJECT)
+    inputs = int((done.stdout.split() or ["0"])[-1])
+    if done.returncode == 0:
+        file.unlink()
+        return Tried(target, inputs)
+    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return Tried(target, inputs, fault=f"{last[:200]}; {_repeated(target, file)}", log=done.stderr[-_LOG:])
+
+
+def _with_libfuzzer(target: str, corpus: Path, seconds: float) -> Tried:
+    limits = [f"-max_len={MAX_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
+    argv = [build(target, libfuzzer=True), f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
+    argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", corpus]
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    executed, covered = _EXECUTED.findall(done.stderr), _COVERED.findall(done.stderr)
+    tried = Tried(target, int(executed[-1]) if executed else 0, int(covered[-1]) if covered else None)
+    if done.returncode == 0:
+        return tried
+    kept = _KEPT_BY_LIBFUZZER.findall(done.stderr)
+    repeat_with = _repeated(target, Path(kept[-1])) if kept else "it kept no input"
+    lines, marks = done.stderr.splitlines(), ("does not hold", "runtime error", "SUMMARY:", "ERROR:")
+    summary = next((line for mark in marks for line in lines if mark in line), "it crashed")[:200]
+    return replace(tried, fault=f"{summary}; {repeat_with}", log=done.stderr[-_LOG:])
+
+
+def _repeated(target: str, file: Path) -> str:
+    return f"python -m tests.fuzz {target} --input {file}"
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main))

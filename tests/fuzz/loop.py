@@ -60,11 +60,11 @@ def main(name: str, seconds: str, file: str) -> int:
 
 
 def _read(target: ModuleType, data: bytes) -> None:
-    for timer, limit_s in ((signal.ITIMER_PROF, CPU_LIMIT_S), (signal.ITIMER_REAL, LIMIT_S)):
-        signal.setitimer(timer, limit_s)
+    signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
     target.read(data)
-    for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
-        signal.setitimer(timer, 0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _give_up(*_: object) -> None:

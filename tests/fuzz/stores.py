@@ -63,14 +63,14 @@ def store_with(folder: Path) -> Store:
 def seeded() -> Iterator[Store]:
     """A store of the same runs, made by copying; the folder above it is the caller's for the time of the block."""
     with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        yield Store.open(Path(shutil.copytree(_template(), Path(name) / "store")))
+        yield Store.open(Path(shutil.copytree(Path(_template().name) / "store", Path(name) / "store")))
 
 
 @functools.cache
 def exported() -> dict[str, Any]:
     """What an export of such runs holds, under other names."""
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        store, target = store_with(Path(name)), Path(name) / "export"
+    with seeded() as store:
+        target = store.folder.with_name("export")
         write_export(export_runs(store, [run.run_id for run in store.runs()]), target, "json")
         document = json.loads(target.read_text())
     for number, run in enumerate(document["runs"]):
@@ -79,20 +79,17 @@ def exported() -> dict[str, Any]:
 
 
 @functools.cache
-def _template() -> Path:
+def _template() -> tempfile.TemporaryDirectory[str]:
+    """The folder of a store; it is there as long as this process."""
     folder = tempfile.TemporaryDirectory(prefix="flightpath-fuzz-")
-    _FOLDERS.append(folder)
-    return store_with(Path(folder.name)).folder
-
-
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+    store_with(Path(folder.name))
+    return folder
 
 
 def _short(result: CellResult) -> CellResult:
-    series = {name: _cut(one) for name, one in list(result.measurement.series.items())[:2]}
+    series = {
+        name: Series(one.unit, one.times_s[:_POINTS], one.values[:_POINTS])
+        for name, one in list(result.measurement.series.items())[:2]
+    }
     certificate = Certificate(Verdict.DEGRADED, ("link h1_a: late",), _EVIDENCE)
     return replace(result, measurement=replace(result.measurement, series=series), certificate=certificate)
-
-
-def _cut(series: Series) -> Series:
-    return Series(series.unit, series.times_s[:_POINTS], series.values[:_POINTS])

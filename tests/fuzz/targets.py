@@ -41,20 +41,17 @@ def build(target: str, *, libfuzzer: bool) -> Path:
 
     Without libFuzzer it has our own main(), and the objects of `make sanitize`.
     """
-    sources = [FOLDER / f"fuzz_{target}.c", *_product_sources(target)]
-    libraries = ["-lbpf", "-lelf"] if target in _OF_THE_LOADER else ["-lm", "-lcrypto"]
+    own = FOLDER / f"fuzz_{target}.c"
+    if target in _OF_THE_LOADER:
+        product, libraries = [NATIVE / f"{name}.c" for name in _OF_THE_LOADER[target]], ["-lbpf", "-lelf"]
+    else:
+        pure = pure_sources("TUNNEL" if target in _OF_THE_TUNNEL else "RELAY")
+        product = [*pure, *(NATIVE / f"{name}.c" for name in _BESIDES_PURE.get(target, ()))]
+        libraries = ["-lm", "-lcrypto"]
     if libfuzzer:
         flags = [f"-fsanitize=fuzzer,{_SANITIZERS}", *_FLAGS, *libraries]
-        return built(f"fuzz_{target}", sources, flags, compiler="clang")
-    own, *product = sources
+        return built(f"fuzz_{target}", [own, *product], flags, compiler="clang")
     objects = [f"build/sanitized/{source.relative_to(NATIVE).with_suffix('.o')}" for source in product]
     make(*objects)
     parts = [own, FOLDER / "fuzz_main.c", *(NATIVE / name for name in objects)]
     return built(f"fuzz_{target}", parts, [f"-fsanitize={_SANITIZERS}", *_FLAGS, *libraries])
-
-
-def _product_sources(target: str) -> list[Path]:
-    if target in _OF_THE_LOADER:
-        return [NATIVE / f"{name}.c" for name in _OF_THE_LOADER[target]]
-    pure = pure_sources("TUNNEL" if target in _OF_THE_TUNNEL else "RELAY")
-    return [*pure, *(NATIVE / f"{name}.c" for name in _BESIDES_PURE.get(target, ()))]

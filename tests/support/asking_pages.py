@@ -8,10 +8,6 @@ from starlette.types import ASGIApp, Message
 
 def asked(app: ASGIApp, path: str, query: str = "") -> tuple[int, bytes]:
     """The status and the body of an answer."""
-    return asyncio.run(_asked(app, path, query))
-
-
-async def _asked(app: ASGIApp, path: str, query: str) -> tuple[int, bytes]:
     status, body = 0, b""
 
     async def send(message: Message) -> None:
@@ -24,5 +20,5 @@ async def _asked(app: ASGIApp, path: str, query: str) -> tuple[int, bytes]:
 
     scope = {"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "root_path": ""}
     scope |= {"path": unquote(path), "query_string": query.encode(), "headers": [(b"host", b"127.0.0.1")]}
-    await app(scope, receive, send)
+    asyncio.run(app(scope, receive, send))
     return status, body

@@ -6,18 +6,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from tests.support.killed import killed_at_end
+
 
 @contextlib.contextmanager
 def busy_machine(loops: int = 2 * (os.cpu_count() or 1)) -> Iterator[None]:
     """Two busy loops for each processor, so that none is ever idle."""
     spin = [sys.executable, "-c", "while True: pass"]
-    spinning = [subprocess.Popen(spin, stdin=subprocess.DEVNULL) for _ in range(loops)]
-    try:
+    with contextlib.ExitStack() as stack:
+        for _ in range(loops):
+            stack.enter_context(killed_at_end(subprocess.Popen(spin, stdin=subprocess.DEVNULL)))
         yield
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
 
 
 @contextlib.contextmanager

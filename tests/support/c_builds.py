@@ -56,7 +56,7 @@ def built(name: str, sources: Sequence[Path], flags: Sequence[str], *, compiler:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             unfinished = target.with_suffix(".part")
-            subprocess.run([*argv, "-o", unfinished], check=True)
+            run([*argv, "-o", str(unfinished)], timeout_s=600)
             unfinished.rename(target)
     return target
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from execution.cluster.key import make_key
+from flightpath.commands import end
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.store.store import Store
@@ -19,7 +20,7 @@ _ADDRESS = re.compile(r"^tls://\S+$", re.MULTILINE)
 
 
 class Parts:
-    """A scheduler and workers, which end with the context.
+    """A scheduler and workers, which end with a stack.
 
     Attributes:
         address: of the scheduler.
@@ -28,10 +29,10 @@ class Parts:
         workers: those that were started, the last one last.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.key, self.address = folder / "key.pem", ""
         self.workers: list[subprocess.Popen] = []
-        self._folder, self._stack = folder, contextlib.ExitStack()
+        self._folder, self._stack = folder, stack
         make_key(self.key)
 
     def start_scheduler(self) -> None:
@@ -58,18 +59,15 @@ class Parts:
         with log.open("wb") as opened:
             argv = [*_COMMAND, *words, "--key", str(self.key)]
             process = subprocess.Popen(argv, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=opened, stderr=opened)
-        self._stack.callback(_end, process)
+        self._stack.callback(end, process, grace_s=20)
         return process
-
-    def close(self) -> None:
-        """Ends all parts."""
-        self._stack.close()
 
 
 @contextlib.contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Parts]:
     """A cluster with so many workers."""
-    with contextlib.closing(Parts(folder)) as parts:
+    with contextlib.ExitStack() as stack:
+        parts = Parts(folder, stack)
         parts.start_scheduler()
         for _ in range(workers):
             parts.start_worker()
@@ -82,12 +80,3 @@ def metrics(folder: Path) -> dict[str, dict[str, float]]:
         result.cell.label: {name: metric.value for name, metric in result.measurement.metrics.items()}
         for result in Store.open(folder, create=False).cells("latest", series=False)
     }
-
-
-def _end(process: subprocess.Popen) -> None:
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

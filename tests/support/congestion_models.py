@@ -27,7 +27,6 @@ class Model:
     def acked(self, rtt: float, now: float) -> None:
         """The ACK of a segment came; times in seconds."""
         self._see(rtt, now)
-        self._round_rtts.append(rtt)
         if round(now - rtt, 6) >= self._round_began:  # the first segment that was sent in it
             self.end_round(self._round_rtts)
             self._round_began, self._round_rtts = now, []
@@ -42,7 +41,6 @@ class Model:
     def repairing(self, rtt: float, now: float) -> None:
         """As `acked`, while a loss is repaired."""
         self._see(rtt, now)
-        self._round_rtts.append(rtt)
 
     def repaired(self, segments: int, cwnd: int, ssthresh: int, now: float) -> None:
         """An ACK of so many segments ended the repair, and left this window and threshold."""
@@ -62,6 +60,7 @@ class Model:
 
     def _see(self, rtt: float, now: float) -> None:
         self.rtt, self.now = rtt, now
+        self._round_rtts.append(rtt)
         self.base_rtt, self.max_rtt = min(self.base_rtt, rtt), max(self.max_rtt, rtt)
 
 

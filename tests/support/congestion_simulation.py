@@ -187,15 +187,12 @@ class _Sender:
         tp.packets_out = self._nxt - self._una
         self._call("pkts_acked", _AckSample(self._una - before, rtt_us, self._in_flight * _MSS_BYTES))
         self._call("in_ack_event", 0 if was_in_order else _SLOW_PATH)
-        lost = 0
-        if not was_in_order or tp.icsk_ca_state != OPEN:
-            lost = self._repair(sent_ns, segment)
+        lost = self._repair(sent_ns, segment) if not was_in_order or tp.icsk_ca_state != OPEN else 0
         if tp.icsk_ca_state == RECOVERY:
             self._reduce(self._una > before and not lost)
         elif self._una > before:
             self._call("cong_avoid", tp.snd_una, 1)
-        state, cwnd, ssthresh = tp.icsk_ca_state, tp.snd_cwnd, tp.snd_ssthresh
-        return Ack(tp.tcp_mstamp, rtt_us, state, cwnd, ssthresh, self._una)
+        return Ack(tp.tcp_mstamp, rtt_us, tp.icsk_ca_state, tp.snd_cwnd, tp.snd_ssthresh, self._una)
 
     def _repair(self, sent_ns: int, segment: int) -> int:
         """Ends and begins recoveries; returns how many segments were found to be lost."""

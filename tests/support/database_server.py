@@ -4,15 +4,16 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 from sqlalchemy import URL
 
+from flightpath.waiting import wait_until
 from results.store.location import StoreLocation
 from services.postgres import programs
+from services.postgres_cluster import make_cluster
 from services.running.privileges import Privileges
 from tests.support.ports import free_port
 
@@ -47,6 +48,11 @@ class DatabaseServer:
             found = connection.execute(statement)
             return found.fetchall() if found.description else []
 
+    def answers(self) -> bool:
+        with contextlib.suppress(psycopg.OperationalError):
+            return bool(self.sql("SELECT 1"))
+        return False
+
     def database(self) -> URL:
         """The URL of a new, empty database."""
         self._made += 1
@@ -75,46 +81,28 @@ def database_server() -> Iterator[DatabaseServer]:
     Raises:
         MissingCapability: PostgreSQL is not installed.
     """
-    privileges, prefix = Privileges.detect(), Privileges.detect().prefix()
+    privileges = Privileges.detect()
     folder = Path(tempfile.mkdtemp(prefix="flightpath-postgres-"))
     try:
         privileges.prepare_folder(folder)
-        initdb = [str(programs() / "initdb"), "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8"]
-        subprocess.run([*prefix, *initdb, str(folder / "data")], check=True, capture_output=True, cwd=folder)
-        (folder / "data" / "pg_hba.conf").write_text(_ACCESS)
+        data = make_cluster(folder, privileges)
+        (data / "pg_hba.conf").write_text(_ACCESS)
         port = free_port()
         where = f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{folder}'\n"
-        with (folder / "data" / "postgresql.conf").open("a") as configuration:
+        with (data / "postgresql.conf").open("a") as configuration:
             configuration.write(f"{where}max_connections = 100\ndynamic_shared_memory_type = mmap\nfsync = off\n")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    run = [*prefix, str(programs() / "postgres"), "-D", str(folder / "data")]
-    process = subprocess.Popen(
-        ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", str(folder), *run],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # a Ctrl-C is for the tests
-        cwd="/",
-    )
+    run = [*privileges.prefix(), str(programs() / "postgres"), "-D", str(data)]
+    argv = ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", str(folder), *run]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(argv, **streams, start_new_session=True, cwd="/")  # a Ctrl-C is for the tests
     server = DatabaseServer(folder, port)
     try:
-        _wait_until_it_answers(server)
+        wait_until(server.answers, "PostgreSQL to answer", 30)
         server.sql("CREATE ROLE student LOGIN PASSWORD '" + PASSWORD + "'")
         yield server
     finally:
         process.stdin.close()
         process.wait(60)
-
-
-def _wait_until_it_answers(server: DatabaseServer) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            server.sql("SELECT 1")
-            return
-        except psycopg.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)

@@ -76,9 +76,8 @@ class Receiver:
                 number, _flow, sent_ns = HEAD.unpack_from(payload)
                 told = {kind: value for _level, kind, value in extra}
                 seconds, nanoseconds = struct.unpack("qq", told[SO_TIMESTAMPNS])
-                self.arrivals.append(
-                    Arrival(number, sent_ns / 1e9, seconds + nanoseconds / 1e9, told[socket.IP_TOS][0])
-                )
+                at_s = seconds + nanoseconds / 1e9
+                self.arrivals.append(Arrival(number, sent_ns / 1e9, at_s, told[socket.IP_TOS][0]))
 
 
 class Pair:

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -37,7 +37,7 @@ def marked(mark: str) -> list[Process]:
 class MachineState:
     """Names in folders where networks, services and programs leave theirs, mounts, and settings of the kernel."""
 
-    names: frozenset[str] = field(default_factory=frozenset)
+    names: frozenset[str]
 
     @classmethod
     def read(cls) -> Self:

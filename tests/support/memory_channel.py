@@ -20,11 +20,9 @@ class MemoryChannel:
         self.frames: list[tuple[int, bytes, tuple[Action, ...]]] = []
 
     def add_rules(self, rules: Iterable[Rule], cookie: int) -> list[int]:
-        return [self._add_rule(rule, cookie) for rule in rules]
-
-    def _add_rule(self, rule: Rule, cookie: int) -> int:
-        self.rules[rule_key(rule)] = StoredRule(rule, cookie, 0)
-        return self._send("add_rule")
+        added = list(rules)
+        self.rules |= {rule_key(rule): StoredRule(rule, cookie, 0) for rule in added}
+        return [self._send("add_rule") for _ in added]
 
     def delete_rule(self, rule: Rule) -> None:
         self.rules.pop(rule_key(rule), None)

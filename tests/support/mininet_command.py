@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 from flightpath.project import PROJECT
 from tests.support.machine_state import interfaces
@@ -42,9 +41,6 @@ class Running(subprocess.Popen[str]):
     def __init__(self, words: Sequence[str], folder: Path = PROJECT) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         super().__init__(words, cwd=folder, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()

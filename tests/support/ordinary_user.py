@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,10 +41,6 @@ def results_of_ordinary_user() -> Iterator[Path]:
     require_ordinary_user()
     if subprocess.run(as_ordinary_user(["unshare", "--user", "true"]), capture_output=True, check=False).returncode:
         pytest.skip("this machine does not let an ordinary user make namespaces")
-    results = Path(f"/var/tmp/flightpath-test-{os.getpid()}-{time.monotonic_ns()}")
-    results.mkdir()
-    os.chown(results, UID, UID)
-    try:
-        yield results
-    finally:
-        subprocess.run(["rm", "-rf", str(results)], check=True)
+    with tempfile.TemporaryDirectory(prefix="flightpath-test-", dir="/var/tmp") as name:
+        os.chown(name, UID, UID)
+        yield Path(name)

@@ -15,7 +15,8 @@ MS = 1_000_000
 SECOND = 1000 * MS
 NEVER = 2**64 - 1
 LARGEST = 10 + 65536 + 64
-VNET = struct.Struct("<BBHHHH")  # flags, gso_type, hdr_len, gso_size, csum_start, csum_offset
+VNET = struct.Struct("<BBHHHH")
+_VNET_FIELDS = ("flags", "gso_type", "hdr_len", "gso_size", "csum_start", "csum_offset")
 TCP4, UDP4, TCP6, UDP_L4 = 1, 3, 4, 5
 ECN = 0x80  # of the vnet header's gso_type
 FIN, PSH, ACK, CWR = 0x01, 0x08, 0x10, 0x80
@@ -151,15 +152,9 @@ def gso_packet(payload, *, version=4, udp=False, gso_size=1448, options=12, tcp_
     else:
         ip = struct.pack("!IHBB", 6 << 28, length, protocol, 64) + bytes(range(1, 33))
     kind = UDP_L4 if udp else TCP4 if version == 4 else TCP6
-    fields = {
-        "flags": 1,
-        "gso_type": kind,
-        "hdr_len": 0,
-        "gso_size": gso_size,
-        "csum_start": len(ethernet) + len(ip),
-        "csum_offset": 6 if udp else 16,
-    }
-    return VNET.pack(*(fields | vnet).values()) + ethernet + ip + transport + payload
+    values = (1, kind, 0, gso_size, len(ethernet) + len(ip), 6 if udp else 16)
+    fields = dict(zip(_VNET_FIELDS, values, strict=True)) | vnet
+    return VNET.pack(*fields.values()) + ethernet + ip + transport + payload
 
 
 def segmented(data):

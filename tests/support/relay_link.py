@@ -59,12 +59,8 @@ class Link:
     ) -> None:
         self.control = folder / "control"
         specs = ["--a-to-b", a_to_b, "--b-to-a", b_to_a]
-        self.process = subprocess.Popen(
-            relay_argv(self.control, *specs, "--seed", "1", *options, program=program),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        argv = relay_argv(self.control, *specs, "--seed", "1", *options, program=program)
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         stack.callback(self.process.communicate)
         stack.callback(self.process.kill)
         assert self.process.stdout.readline() == "ready\n", self.process.communicate()[1]
@@ -87,14 +83,14 @@ class Link:
         for number in range(count):
             self.sender.sendto(number.to_bytes(4, "big") + bytes(size - 4), ("10.0.0.2", PORT))
 
-    def settled(self, packets: int, direction: str = "a_to_b") -> dict:
+    def settled(self, packets: int) -> dict:
         """The statistics once so many packets have come in, none is inside, and each is accounted for.
 
         Waited for, since a snapshot of a direction that is not at rest may be a frame out of step with itself.
         """
 
         def done() -> dict | None:
-            stats = self.stats(direction)
+            stats = self.stats()
             gone = stats["out_packets"] - stats["duplicated_packets"] + sum(stats["drops"].values())
             return stats if stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0 else None
 

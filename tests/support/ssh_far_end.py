@@ -53,23 +53,35 @@ class Done:
         return self.said
 
 
-class FarEnd:
-    """An sshd with its files, and the command that measures the way to it."""
+class ServerAndCommand:
+    """A server with its files, and the command that measures the way to it, which a subclass runs."""
 
-    def __init__(self, sshd, folder):
-        self.sshd, self.folder = sshd, folder
-        self.memory = folder / "memory"
-
-    @property
-    def files(self):
-        return self.sshd.files
+    def __init__(self, server, folder):
+        self.server, self.folder = server, folder
+        self.files, self.memory = server.files, folder / "memory"
 
     def make(self, name, size):
         """A file to be transferred, which takes no space."""
         path = self.files / name
         path.touch()
         os.truncate(path, size)
-        return self.sshd.give(path)
+        return self.server.give(path)
+
+    def measured(self, *arguments, **named):
+        """The measurement of a command that succeeds, in this process."""
+        return self.run(*arguments, **named).found
+
+    def refused(self, *arguments, code=1, **named):
+        """What the command says when it fails, in this process."""
+        return self.run(*arguments, **named).error(code)
+
+
+class FarEnd(ServerAndCommand):
+    """An sshd with its files, and the command that measures the way to it."""
+
+    @property
+    def sshd(self):
+        return self.server
 
     def left(self):
         """What probes left at the far end."""
@@ -86,28 +98,14 @@ class FarEnd:
 
     def start(self, *arguments, environment=None, prefix=(), **named):
         """Starts the command in a process of its own, as argument of another command if there is a prefix."""
-        return subprocess.Popen(
-            [*prefix, sys.executable, "-m", "probes.preflight", *self._words(*arguments, **named)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=PROJECT,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,
-        )
+        argv = [*prefix, sys.executable, "-m", "probes.preflight", *self._words(*arguments, **named)]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        env = {**os.environ, **(environment or {})}
+        return subprocess.Popen(argv, cwd=PROJECT, env=env, start_new_session=True, **streams)
 
     def run(self, *arguments, file=None, **named):
         """Runs the command in this process; not in a sandbox, since the processes of its streams would be outside."""
         return in_this_process(self._words(*arguments, files=() if file is None else (file,), **named))
-
-    def measured(self, *arguments, **named):
-        """The measurement of a command that succeeds, in this process."""
-        return self.run(*arguments, **named).found
-
-    def refused(self, *arguments, **named):
-        """What the command says when it fails, in this process."""
-        return self.run(*arguments, **named).error()
 
     def stored(self):
         """How many measurements are stored."""

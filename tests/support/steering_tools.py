@@ -6,9 +6,8 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 
 from flightpath.waiting import wait_until
 from tests.support.killed import killed_at_end
@@ -59,14 +58,8 @@ print(json.dumps({"received": received, "connect_s": connected - begun}))
 """
 
 
-@dataclass(frozen=True)
-class Received:
-    """The report of a transfer's receiver.
-
-    Attributes:
-        received: bytes.
-        connect_s: from SYN to SYN/ACK.
-    """
+class Received(NamedTuple):
+    """The report of a transfer's receiver: bytes, and the time from SYN to SYN/ACK."""
 
     received: int
     connect_s: float
@@ -160,11 +153,7 @@ def path_of(subflow: dict[str, Any]) -> str:
 def subflows(testbed: Testbed) -> dict[tuple[str, int, str, int], dict[str, Any]]:
     """The subflows of the controller's view by addresses and ports, each with its connection's token and protocol."""
     return {
-        (it["source"], it["source_port"], it["destination"], it["destination_port"]): {
-            **it,
-            "token": connection["token"],
-            "protocol": connection["protocol"],
-        }
+        (it["source"], it["source_port"], it["destination"], it["destination_port"]): {**connection, **it}
         for connection in testbed.controller.view.connections()["connections"]
         for it in connection["subflows"]
     }

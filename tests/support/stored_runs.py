@@ -20,13 +20,10 @@ json_values = st.recursive(
 )
 facts = st.dictionaries(names, json_values, max_size=3)
 metrics = st.builds(Metric, finite, st.text(characters, max_size=5), st.none() | finite, st.none() | finite)
-series = st.lists(st.tuples(finite, finite), max_size=8).flatmap(
-    lambda pairs: st.builds(
-        Series,
-        st.text(characters, max_size=5),
-        st.just(tuple(t for t, _ in pairs)),
-        st.just(tuple(v for _, v in pairs)),
-    )
+series = st.builds(
+    lambda unit, points: Series(unit, tuple(time for time, _ in points), tuple(value for _, value in points)),
+    st.text(characters, max_size=5),
+    st.lists(st.tuples(finite, finite), max_size=8),
 )
 cell_results = st.builds(
     CellResult,

@@ -44,15 +44,11 @@ class Terminal:
         while expected not in shown:
             assert time.monotonic() < deadline, f"waited for {expected!r} and saw {shown!r}"
             if select.select([self._file], [], [], 0.1)[0]:
-                shown += self._read(shown)
+                try:
+                    shown += self._decoder.decode(os.read(self._file, 4096))
+                except OSError as error:
+                    raise AssertionError(f"the program ended after {shown!r}") from error
         return shown
-
-    def _read(self, shown: str) -> str:
-        """What appears next; an error that shows what came before if the program has ended."""
-        try:
-            return self._decoder.decode(os.read(self._file, 4096))
-        except OSError as error:
-            raise AssertionError(f"the program ended after {shown!r}") from error
 
     def read_to_end(self, limit_s: float = 60) -> str:
         """What appears until the program ends."""

@@ -111,9 +111,8 @@ class End:
         return driver().receiver_due(self.end, now)
 
 
-def read_from_device(**variant) -> tuple[bytes, list[bytes]]:
+def read_from_device(*, payload: bytes, **variant) -> tuple[bytes, list[bytes]]:
     """A GSO packet as read from the device, and the packets that it consists of."""
-    payload = variant.pop("payload")
     frame = gso_packet(payload, **variant)
     return without_ethernet(frame), [segment[ETHERNET:] for segment in segmented(frame)]
 

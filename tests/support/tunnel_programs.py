@@ -30,10 +30,8 @@ def receive(address: str, size: str) -> None:
     while chunk := connection.recv(1 << 20):
         digest.update(chunk)
         left -= len(chunk)
-    print(
-        "same" if left == 0 and digest.digest() == hashlib.sha256(content(int(size))).digest() else "different",
-        flush=True,
-    )
+    is_same = left == 0 and digest.digest() == hashlib.sha256(content(int(size))).digest()
+    print("same" if is_same else "different", flush=True)
 
 
 def send(address: str, size: str, algorithm: str = "cubic") -> None:
@@ -91,19 +89,15 @@ def pong(data: bytes, number: int) -> bytes | None:
     return struct.pack("!HH", flags, protocol) + (struct.pack("!I", number) if flags else b"") + packet
 
 
-def open_path(local: str, remote: str) -> socket.socket:
-    path = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    path.bind((local, UDP_PORT))
-    path.connect((remote, UDP_PORT))
-    return path
-
-
 def reference(seconds: str, *addresses: str) -> None:
     """A peer like MPT-GRE's reference implementation: sends plain keepalives on each path, and answers pings.
 
     Prints the number of each path on which a keepalive comes.
     """
-    paths = [open_path(*pair) for pair in zip(addresses[::2], addresses[1::2], strict=True)]
+    paths = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in addresses[::2]]
+    for path, local, remote in zip(paths, addresses[::2], addresses[1::2], strict=True):
+        path.bind((local, UDP_PORT))
+        path.connect((remote, UDP_PORT))
     tunnel = [bytes(12) + bytes([10, 99, 0, host]) for host in (2, 1)]
     keepalive = b"\0\0\x08\0" + bytes([0xA1, 0, 0, 0, 0, 4, 0, 0]) + b"".join(tunnel)
     number, due = 0, time.monotonic()
@@ -112,27 +106,18 @@ def reference(seconds: str, *addresses: str) -> None:
         if time.monotonic() >= due:
             due += float(seconds)
             for path in paths:
-                send_if_open(path, keepalive)
+                with contextlib.suppress(ConnectionRefusedError):  # of an earlier one
+                    path.send(keepalive)
         for path in select.select(paths, [], [], max(0, due - time.monotonic()))[0]:
-            data = receive_if_open(path)
+            data = b""
+            with contextlib.suppress(ConnectionRefusedError):  # while the other end has not started
+                data = path.recv(2048)
             if data[4:5] == b"\xa1":
                 assert data == keepalive[:12] + tunnel[1] + tunnel[0]
                 print(paths.index(path), flush=True)
             elif data and (answer := pong(data, number)) is not None:
                 path.send(answer)
                 number += 1
-
-
-def send_if_open(path: socket.socket, data: bytes) -> None:
-    with contextlib.suppress(ConnectionRefusedError):  # of an earlier one
-        path.send(data)
-
-
-def receive_if_open(path: socket.socket) -> bytes:
-    """Nothing while the other end has not started."""
-    with contextlib.suppress(ConnectionRefusedError):
-        return path.recv(2048)
-    return b""
 
 
 def forge(source: str, target: str, count: str) -> None:

@@ -13,7 +13,7 @@ from execution.uml import kernel
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from tests.support.finished import finished
-from tests.support.ordinary_user import UID
+from tests.support.ordinary_user import dropped
 from tests.support.process_list import mentioning
 
 VIRTUAL = [sys.executable, "-m", "execution.virtual"]
@@ -36,8 +36,8 @@ def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]
     """
     image = kernel.find().image
     shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)
-    dropped = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", *argv]
-    return dropped, {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": "/nonexistent", "PATH": os.environ["PATH"]}
+    environment = {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": "/nonexistent", "PATH": os.environ["PATH"]}
+    return dropped(["--no-new-privs", *argv]), environment
 
 
 def require_uml_kernel() -> None:

@@ -1,6 +1,5 @@
 """A real web server on loopback, and the command that measures the way to it."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,30 +8,19 @@ from pathlib import Path
 from probes.preflight.ssh.remote_folder import PREFIX
 from services.web_files import WebFiles
 from tests.support.ports import ADDRESS, free_port
-from tests.support.ssh_far_end import LocalHost, in_this_process
+from tests.support.ssh_far_end import LocalHost, ServerAndCommand, in_this_process
 
 
-class WebFarEnd:
+class WebFarEnd(ServerAndCommand):
     """A web server with its files, and the command that measures the way to it."""
-
-    def __init__(self, server, folder):
-        self.server, self.folder = server, folder
-        self.memory = folder / "memory"
 
     @property
     def url(self):
         return self.server.url
 
-    def make(self, name, size):
-        """A file to be transferred, which takes no space."""
-        path = self.server.files / name
-        path.touch()
-        os.truncate(path, size)
-        return self.server.give(path)
-
     def left(self):
         """What probes left at the far end."""
-        return sorted(path.name for path in (self.server.files / "incoming").glob(f"{PREFIX}*"))
+        return sorted(path.name for path in (self.files / "incoming").glob(f"{PREFIX}*"))
 
     def words(self, *arguments, file="", trusted=True):
         """The command's words for a file, or for a folder that ends with `/`."""
@@ -41,14 +29,6 @@ class WebFarEnd:
 
     def run(self, *arguments, **named):
         return in_this_process(self.words(*arguments, **named))
-
-    def measured(self, *arguments, **named):
-        """The measurement of a command that succeeds."""
-        return self.run(*arguments, **named).found
-
-    def refused(self, *arguments, code=1, **named):
-        """What the command says when it fails."""
-        return self.run(*arguments, **named).error(code)
 
 
 @contextmanager

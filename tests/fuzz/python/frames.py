@@ -5,9 +5,9 @@ import struct
 from functools import cache
 
 from controllers.packets.mptcp_options import parse_options
-from controllers.packets.segments import parse_segment
+from controllers.packets.segments import Segment, parse_segment
 from controllers.subflows.connections import ConnectionTable
-from tests.fuzz.records import pack, unpack
+from tests.fuzz.mutation import pack, unpack
 from tests.support.captures import CAPTURES, frames
 from tests.support.tcp_frames import varied
 
@@ -25,7 +25,8 @@ def read(data: bytes) -> None:
     """Reads the frames as they come in, and claims that nothing is filled beyond its limits."""
     table = ConnectionTable(CONNECTIONS, pending_per_port=PENDING, pending_s=1)
     for number, (port, frame) in enumerate(unpack(data)):
-        _take(frame, table, port, number * 1e-2)
+        if segment := parse_segment(frame):
+            _take(segment, frame, table, port, number * 1e-2)
 
 
 def _made_up(chance: random.Random) -> bytes:
@@ -41,10 +42,7 @@ def _made_up(chance: random.Random) -> bytes:
             return varied(frame, chance)
 
 
-def _take(frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None:
-    segment = parse_segment(frame)
-    if segment is None:
-        return
+def _take(segment: Segment, frame: bytes, table: ConnectionTable, port: int, now_s: float) -> None:
     assert segment.options in frame and len(segment.options) <= 40 and segment.payload_bytes >= 0
     assert struct.pack("!HH", segment.flow.source_port, segment.flow.destination_port) in frame
     assert 54 + len(segment.options) + segment.payload_bytes <= len(frame)

@@ -3,16 +3,14 @@
 import functools
 import io
 import random
-import tempfile
 import zipfile
 from importlib.util import find_spec
-from pathlib import Path
 
 from flightpath.errors import FlightpathError, UsageError
 from results.exchange.export import export_runs, import_runs
 from results.exchange.files import read_export, write_export
 from tests.fuzz.mutation import WORDS, json_or_bytes, vary_bytes, vary_text
-from tests.fuzz.stores import exported, seeded, store_with
+from tests.fuzz.stores import exported, seeded
 from tests.support.stored_runs import everything
 
 
@@ -48,11 +46,11 @@ def read(data: bytes) -> None:
 
 @functools.cache
 def _archives() -> list[bytes]:
-    with tempfile.TemporaryDirectory(prefix="flightpath-fuzz-") as name:
-        store, archives = store_with(Path(name)), []
+    archives = []
+    with seeded() as store:
         export = export_runs(store, [run.run_id for run in store.runs()])
         for kind in ("csv", "parquet") if find_spec("pyarrow") else ("csv",):
-            target = Path(name) / kind
+            target = store.folder.with_name(kind)
             write_export(export, target, kind)
             archives.append(target.read_bytes())
     return archives

@@ -30,16 +30,10 @@ def read(data: bytes) -> None:
         file.write_bytes(data)
         for allow_truncated in (False, True):
             with contextlib.suppress(MeasurementFailed):
-                _judge(file, allow_truncated)
-
-
-def _judge(file: Path, allow_truncated: bool) -> None:
-    samples = read_jtl(file, allow_truncated=allow_truncated)
-    if not len(samples):
-        return
-    measured = LoadRun(samples, threads=2, ramp_s=1.0, pace_s=0.05).measurement()
-    assert all(math.isfinite(metric.value) for metric in measured.metrics.values())
-    assert all(len(one.times_s) <= 24 * 60 * 60 + 1 for one in measured.series.values())
+                if len(samples := read_jtl(file, allow_truncated=allow_truncated)):
+                    measured = LoadRun(samples, threads=2, ramp_s=1.0, pace_s=0.05).measurement()
+                    assert all(math.isfinite(metric.value) for metric in measured.metrics.values())
+                    assert all(len(one.times_s) <= 24 * 60 * 60 + 1 for one in measured.series.values())
 
 
 @functools.cache

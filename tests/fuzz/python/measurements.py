@@ -44,7 +44,7 @@ def _varied(chance: random.Random, kind: int) -> Any:
 def read(data: bytes) -> None:
     kind, text = data[0] % 3 if data else 0, data[1:]
     with contextlib.suppress(FlightpathError):
-        (_read_whole, _read_stored, _read_report)[kind](text)
+        (_read_whole, _read_stored, lambda report: iperf3.parse(report.decode(errors="replace"), 10.0))[kind](text)
 
 
 def _read_whole(text: bytes) -> None:
@@ -66,10 +66,6 @@ def _read_stored(text: bytes) -> None:
             questions.append(["compare", *run_ids[:2]])
         for words in questions:
             look_at_command(store, *words, command=main, codes=range(6))
-
-
-def _read_report(text: bytes) -> None:
-    iperf3.parse(text.decode(errors="replace"), 10.0)
 
 
 @functools.cache

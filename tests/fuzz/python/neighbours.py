@@ -1,6 +1,7 @@
 """Frames of hosts from which the controller learns who is where: ARP, neighbour discovery, and forged probes."""
 
 import random
+from collections import Counter
 from functools import cache
 from ipaddress import ip_address
 
@@ -9,8 +10,7 @@ from controllers.forwarding.link_probes import Prober
 from controllers.network.description import SwitchPort
 from controllers.openflow.labels import Labels
 from controllers.packets.checksums import complete_tcp_checksum
-from tests.fuzz.mutation import vary_bytes
-from tests.fuzz.records import pack, unpack
+from tests.fuzz.mutation import pack, unpack, vary_bytes
 from tests.support.tcp_frames import DESTINATION_MAC, SOURCE_MAC, ipv4, ipv6, tcp
 
 _FRAMES, _PORTS, _SWITCHES = 300, 4, 2
@@ -43,16 +43,9 @@ def read(data: bytes) -> None:
         discovery.add_host(neighbour.mac, neighbour.address, _at(number), now_s)
         if neighbour.wanted is not None:
             discovery.owner(neighbour.wanted)
-    _claim_bounded(discovery)
-
-
-def _claim_bounded(discovery: Discovery) -> None:
     interfaces = discovery.network.interfaces  # no impossible network can be built
-    at_port: dict[SwitchPort, int] = {}
-    for interface in interfaces:
-        at_port[interface.plugged_into] = at_port.get(interface.plugged_into, 0) + 1
-        assert len(interface.addresses) <= ADDRESSES_PER_MAC + 1
-    assert all(count <= MACS_PER_PORT for count in at_port.values())
+    assert all(len(it.addresses) <= ADDRESSES_PER_MAC + 1 for it in interfaces)
+    assert all(macs <= MACS_PER_PORT for macs in Counter(it.plugged_into for it in interfaces).values())
 
 
 def _at(number: int) -> SwitchPort:

@@ -5,7 +5,7 @@ import random
 from dataclasses import asdict
 
 from controllers.network.description import Host, Interface, Link, Network, Switch, SwitchPort
-from controllers.network.paths import LinkState, Topology
+from controllers.network.paths import Topology
 from controllers.network.reading import parse_network
 from controllers.openflow.labels import Labels, interface_numbers
 from controllers.openflow.steering_rules import base_rules
@@ -31,15 +31,9 @@ def read(data: bytes) -> None:
     with contextlib.suppress(UsageError):
         network = parse_network(data, "file")
         assert parse_network(network.to_json(), "file") == network
-        _use(network)
-
-
-def _use(network: Network) -> None:
-    topology = Topology()
-    for link in network.links:
-        topology.update(LinkState.of(link))
-    labels = Labels.for_hosts(it.mac for it in network.interfaces)
-    for switch in network.switches:
-        base_rules(network, network, switch, labels, interface_numbers(network), learning=False)
-        for other in network.switches:
-            topology.disjoint_paths(switch.name, other.name, 4)
+        topology = Topology.from_network(network)
+        labels = Labels.for_hosts(it.mac for it in network.interfaces)
+        for switch in network.switches:
+            base_rules(network, network, switch, labels, interface_numbers(network), learning=False)
+            for other in network.switches:
+                topology.disjoint_paths(switch.name, other.name, 4)

@@ -22,10 +22,9 @@ from controllers.openflow.messages import OpenFlowChannel
 from controllers.openflow.steering_rules import base_rules, hold_rules
 from controllers.settings import Settings
 from controllers.steering_managers import steering_table
-from tests.fuzz.mutation import vary_bytes
+from tests.fuzz.mutation import pack, unpack, vary_bytes
 from tests.fuzz.python.frames import originals as frames
 from tests.fuzz.python.networks import NETWORK
-from tests.fuzz.records import pack, unpack
 
 _MESSAGES = 12
 _HEADER = struct.Struct("!BBHI")
@@ -63,7 +62,9 @@ def made(chance: random.Random) -> bytes:
 
 def read(data: bytes) -> None:
     """Connects two switches, and gives their messages to the application."""
-    app = _application(is_described=bool(data and data[0] % 2))
+    settings = Settings(policy="disjoint", rest=())
+    app = ControllerApp(table=steering_table(settings, NETWORK if data and data[0] % 2 else None))
+    handler.register_instance(app)
     switches = {dpid: _Datapath(dpid) for dpid in (1, 2)}
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         for datapath in switches.values():
@@ -89,13 +90,6 @@ def _take(app: ControllerApp, datapath: _Datapath, data: bytes) -> None:
         handle(event)
 
 
-def _application(*, is_described: bool) -> ControllerApp:
-    settings = Settings(policy="disjoint", rest=())
-    app = ControllerApp(table=steering_table(settings, NETWORK if is_described else None))
-    handler.register_instance(app)
-    return app
-
-
 def _message(chance: random.Random) -> bytes:
     kind, body = chance.choice(_originals())
     if kind == _PACKET_IN:
@@ -119,7 +113,9 @@ def _varied(chance: random.Random, body: bytes) -> bytes:
 def _originals() -> list[tuple[int, bytes]]:
     """What a switch sends, by its number: type, and what follows the header."""
     rules = [_stored(rule) for rule in _rules(NETWORK)]
-    matches = [_match(in_port=9, eth_type=0x800), *(match for match, _rule in rules[:3])]
+    of_frame = bytearray()
+    ofproto_v1_3_parser.OFPMatch(in_port=9, eth_type=0x800).serialize(of_frame, 0)
+    matches = [bytes(of_frame), *(match for match, _rule in rules[:3])]
     port = _PORT.pack(1, bytes(6), b"s1-eth1", 0, 0, 0, 0, 0, 0, 0, 0)
     counters = _COUNTERS.pack(1, *range(12), 1, 2)
     some = [b"".join(rule for _match_, rule in rules[begin : begin + 6]) for begin in range(0, len(rules), 6)]
@@ -152,9 +148,3 @@ def _stored(message: bytes) -> tuple[bytes, bytes]:
     match, instructions = message[_MATCH_AT:][: -(-length // 8) * 8], message[_MATCH_AT:][-(-length // 8) * 8 :]
     head = _RULE.pack(_RULE.size + len(match) + len(instructions), table, 1, 1, priority, 0, 0, 0, cookie, 7, 700)
     return match, head + match + instructions
-
-
-def _match(**fields: Any) -> bytes:
-    match = bytearray()
-    ofproto_v1_3_parser.OFPMatch(**fields).serialize(match, 0)
-    return bytes(match)

@@ -87,8 +87,7 @@ def _read_units(text: str) -> None:
 def _read_trace(text: str) -> None:
     with tempfile.NamedTemporaryFile(prefix="flightpath-fuzz-") as file:
         Path(file.name).write_bytes(text.encode(errors="surrogatepass"))
-        trace = read_trace(Path(file.name))
-        assert trace.mean_bps > 0
+        assert read_trace(Path(file.name)).mean_bps > 0
 
 
 _READERS: list[tuple[tuple[str, ...], Callable[[str], None]]] = [

@@ -9,8 +9,7 @@ from paramiko.packet import NeedRekeyException
 from paramiko.ssh_exception import SSHException
 
 from probes.preflight.ssh.packetizer import BulkPacketizer
-from tests.fuzz.mutation import vary_bytes
-from tests.fuzz.records import pack, unpack
+from tests.fuzz.mutation import pack, unpack, vary_bytes
 
 _KEY, _VECTOR = bytes(16), bytes(12)
 _CHANNEL = 7

@@ -10,8 +10,7 @@ from paramiko.sftp import CMD_ATTRS, CMD_EXTENDED_REPLY, CMD_HANDLE, CMD_NAME, C
 from flightpath.errors import FlightpathError
 from probes.preflight.ssh.remote_folder import PREFIX, RemoteFolder
 from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp
-from tests.fuzz.mutation import WORDS, vary_bytes
-from tests.fuzz.records import pack, unpack
+from tests.fuzz.mutation import WORDS, pack, unpack, vary_bytes
 
 _OWN = re.compile(re.escape(PREFIX) + r"[0-9a-f]{16}(/stream-[0-9]{2})?")
 _PROTOCOL_VERSION = 3

@@ -10,7 +10,6 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
@@ -48,26 +47,17 @@ def _has_mark(file: str, mark: str) -> bool:
     return f"pytest.mark.{mark}" in (PROJECT / file).read_text(encoding="utf-8")
 
 
+def _starts_kernel(scope: str) -> bool:
+    file = scope.partition("::")[0]
+    return _has_mark(file, virtual_tests.MARK) or _has_mark(file, STARTS_KERNELS)
+
+
 class ByNeed(LoadScopeScheduling):
     """Gives tests with kernels to the first workers, one for each processor, and other tests to the others.
 
     A worker for kernels that has no more of them takes other tests. A worker for other tests never starts a kernel.
     Tests of a file with virtual tests, or with tests that belong together, go to one worker.
     """
-
-    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
-        super().__init__(config, log)
-        self._for_kernels: list[WorkerController] = []
-
-    def add_node(self, node: WorkerController) -> None:
-        super().add_node(node)
-        if len(self._for_kernels) < len(os.sched_getaffinity(0)):
-            self._for_kernels.append(node)
-
-    def remove_node(self, node: WorkerController) -> str | None:
-        if node in self._for_kernels:
-            self._for_kernels.remove(node)
-        return super().remove_node(node)
 
     def _split_scope(self, nodeid: str) -> str:
         return _unit_of(nodeid)
@@ -85,14 +75,9 @@ class ByNeed(LoadScopeScheduling):
 
     def _next_for(self, node: WorkerController) -> str | None:
         """The next unit of work for a worker; None if there is none that it may take."""
-        wanted = node in self._for_kernels
-        first: dict[bool, str] = {}
-        for scope in self.workqueue:
-            file = scope.partition("::")[0]
-            first.setdefault(_has_mark(file, virtual_tests.MARK) or _has_mark(file, STARTS_KERNELS), scope)
-            if {True, False} <= first.keys():
-                break
-        return first.get(wanted) or (first.get(False) if wanted else None)
+        is_for_kernels = node in self.nodes[: len(os.sched_getaffinity(0))]
+        fitting = (scope for scope in self.workqueue if _starts_kernel(scope) == is_for_kernels)
+        return next(fitting, next(iter(self.workqueue), None) if is_for_kernels else None)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
