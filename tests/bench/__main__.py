@@ -12,8 +12,8 @@ from tests.bench.figures import Figure, as_json, machine, show
 from topologies.sandbox import sandbox
 
 SECTIONS = (
-    *("throughput", "exactness", "cost", "scale", "tunnel", "steering", "request", "virtual", "weeks", "growth"),
-    *("virtual_growth", "updates"),
+    *("throughput", "exactness", "cost", "scale", "preflight", "tunnel", "steering", "request", "virtual", "weeks"),
+    *("growth", "virtual_growth", "updates"),
 )
 """Modules with a function `measure(number)`, which measures a round: it yields figures, and what it is about to do."""
 
