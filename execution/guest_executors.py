@@ -94,7 +94,7 @@ class GuestExecutor(Executor):
 
     def _start(self, run: RunContext, planned: PlannedCell, slot: int, stack: ExitStack) -> "_RunningGuest":
         run.progress.begin(planned.cell.label)
-        request = cell_request(run.scenario, run.plan, planned.order, self.artifacts_at or run.artifacts.resolve())
+        request = cell_request(run.scenario, run.plan, planned.cell, self.artifacts_at or run.artifacts.resolve())
         own = stack.enter_context(ExitStack())
         start = partial(self.guest, writable=run.artifacts, slot=slot, seed=seed_of(run.plan, planned.cell))
         return _RunningGuest(planned, own.enter_context(called(start, measure_cell, request)), own)
@@ -185,11 +185,11 @@ def plan_check(scenario: Scenario, plan: Plan, *, shorten: bool) -> PlanCheck:
     return PlanCheck(scenario=scenario.name, file=_file_of(scenario), plan=plan.as_json(), shorten=shorten)
 
 
-def cell_request(scenario: Scenario, plan: Plan, order: int, artifacts: Path = Path()) -> CellRequest:
-    """Makes the request to measure a cell elsewhere."""
-    return CellRequest(
-        scenario=scenario.name, file=_file_of(scenario), plan=plan.as_json(), order=order, artifacts=artifacts
-    )
+def cell_request(scenario: Scenario, plan: Plan, cell: Cell, artifacts: Path = Path()) -> CellRequest:
+    """Makes the request to measure a cell of a plan elsewhere."""
+    alone = plan.of_cell(cell).as_json()
+    file, repetition = _file_of(scenario), cell.repetition
+    return CellRequest(scenario=scenario.name, file=file, plan=alone, repetition=repetition, artifacts=artifacts)
 
 
 def _file_of(scenario: Scenario) -> Path:

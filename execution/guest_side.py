@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from experiments.plan import Plan
 from experiments.scenario import Scenario
 from flightpath.calls import SHARED
 from results.exchange.progress import CellProgress
-from results.records import CellResult
+from results.records import Cell, CellResult
 from topologies.sandbox import sandbox
 
 _PERIOD_S = 0.2
@@ -42,15 +43,19 @@ class PlanCheck(BaseModel):
 
 
 class CellRequest(PlanCheck):
-    """A request to measure a cell of a plan.
+    """A request to measure a cell; `plan` is what of its run's plan concerns it (`Plan.of_cell`).
 
     Attributes:
-        order: number of the cell in the plan.
         artifacts: folder for files worth keeping, as the far side sees it.
     """
 
-    order: int
+    repetition: int
     artifacts: Path = Path()
+
+    def cell(self) -> Cell:
+        """Returns the cell."""
+        (first,) = Plan.from_json(self.plan).cells()
+        return replace(first, repetition=self.repetition)
 
 
 def check_plan(request: PlanCheck) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def measure_cell(request: CellRequest, report: Callable[[CellProgress], None]) -
     """Measures a cell in a sandbox on this kernel."""
     scenario, plan = request.experiment(), Plan.from_json(request.plan)
     LocalExecutor().prepare(scenario, plan, shorten=False)
-    cell, artifacts = plan.cells()[request.order], request.artifacts
+    cell, artifacts = request.cell(), request.artifacts
 
     def measure() -> CellResult:
         with LiveProgress(report, cell.label, _PERIOD_S) as live:

@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -41,7 +41,7 @@ class Plan:
     """A scenario's cells: the product of its axes, repeated. It is fixed before the run begins, and stored with it.
 
     Attributes:
-        form: `quick` or `full`.
+        form: `quick` or `full`; `cell` for one cell alone.
         axes: each parameter that varies, with its values.
         settings: whatever else shapes a measurement, the same for all cells (JSON values).
         executor: name of the executor that measures the cells.
@@ -93,6 +93,15 @@ class Plan:
             for repetition in range(1, self.repeat + 1)
             for point in order.sample(wanted, len(wanted))
         ]
+
+    def of_cell(self, cell: Cell) -> "Plan":
+        """Returns what of the plan concerns one cell: the same in every run in which that cell occurs.
+
+        A cell that knew the whole plan would depend on it in virtual time: what lies in the memory of a process
+        decides in which order it looks at things.
+        """
+        axes = {name: (cell.parameters[name],) for name in self.axes}
+        return replace(self, form="cell", axes=axes, repeat=1, only={})
 
     def value(self, cell: Cell, factor: str) -> Any:
         """Returns the value of a factor for a cell: that of the axis, or the setting."""

@@ -62,7 +62,7 @@ class Sent:
 
     def send(self, cells: Sequence[SentCell], where: Mapping[str, Any]) -> None:
         """Makes cells tasks that may go to the same workers."""
-        requests = [cell_request(self._run.scenario, self._run.plan, cell.planned.order) for cell in cells]
+        requests = [cell_request(self._run.scenario, self._run.plan, cell.planned.cell) for cell in cells]
         futures = submit(self._client, task.measure, requests, where, self._topic)
         for cell, future in zip(cells, futures, strict=True):
             self.cells[future] = cell

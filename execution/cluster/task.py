@@ -87,9 +87,8 @@ def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, 
     wanted, progress = CellRequest.model_validate_json(request), DaskProgress(topic)
 
     def measured(executor: GuestExecutor, scenario: Scenario, plan: Plan, folder: Path) -> CellResult:
-        planned = PlannedCell(wanted.order, plan.cells()[wanted.order])
         run = RunContext(scenario, plan, folder, progress, progress.report, progress.check)
-        with executor.measure(run, [planned]) as results:
+        with executor.measure(run, [PlannedCell(0, wanted.cell())]) as results:
             _, result = next(results)
         if isinstance(result, MeasurementFailed):
             raise result

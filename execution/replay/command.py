@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from execution.executor import PlannedCell
 from execution.guest_executors import UmlExecutor
 from execution.replay.prompt import Prompt
 from execution.replay.stopped_cell import stopped_cell
@@ -85,9 +84,10 @@ def _replay(options: argparse.Namespace) -> int:
     plan = stored_plan(record)
     stored = stored_cell(store.cells(record.run_id), options.cell, record.run_id)
     scenario = catalogue.of_plan(record.scenario, plan.settings) or catalogue.get(record.scenario)
-    planned = planned_cell(plan, stored.cell)
-    _say_what_is_repeated(record, planned)
-    with stopped_cell(scenario, plan, planned) as cell:
+    if stored.cell not in plan.cells():
+        raise UsageError(f"the plan of this run has no cell {stored.cell.label}")
+    _say_what_is_repeated(record, stored.cell)
+    with stopped_cell(scenario, plan, stored.cell) as cell:
         prompt = Prompt(cell, stored)
         prompt.start(options.at)
         if options.commands is None:
@@ -103,8 +103,8 @@ def _end(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _say_what_is_repeated(record: RunRecord, planned: PlannedCell) -> None:
-    print(f"{record.run_id}: {planned.cell.label}", file=sys.stderr)
+def _say_what_is_repeated(record: RunRecord, cell: Cell) -> None:
+    print(f"{record.run_id}: {cell.label}", file=sys.stderr)
     differing = [
         f"{name} {record.environment.get(name, 'unknown')}, here {value}"
         for name, value in identity().items()
@@ -156,14 +156,6 @@ def stored_cell(cells: Sequence[CellResult], wanted: str | None, run_id: str) ->
             "measure it again, then replay that run",
         )
     return found[0]
-
-
-def planned_cell(plan: Plan, cell: Cell) -> PlannedCell:
-    """Finds a stored cell in its plan."""
-    for order, each in enumerate(plan.cells()):
-        if each.label == cell.label:
-            return PlannedCell(order, each)
-    raise UsageError(f"the plan of this run has no cell {cell.label}")
 
 
 def difference(stored: CellResult, again: CellResult) -> list[str]:

@@ -72,7 +72,7 @@ class _Replay:
     def __init__(self, state: State) -> None:
         request = CellRequest.model_validate_json(sys.stdin.read())
         scenario, plan, self._nodes = request.experiment(), Plan.from_json(request.plan), state.nodes
-        cell = plan.cells()[request.order]
+        cell = request.cell()
         topology = scenario.topology(cell, plan)
         self._links = [_link(info) for _a, _b, info in topology.links(sort=True, withInfo=True)]
         passed_s = (time.monotonic_ns() - state.load_began_ns) / 1e9

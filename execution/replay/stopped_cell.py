@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from execution.executor import PlannedCell
 from execution.guest_executors import UML_MEMORY_MIB, UmlExecutor, cell_request, seed_of
 from execution.guest_side import measure_cell
 from execution.guests.calling import GuestCall, called
@@ -22,7 +21,7 @@ from experiments.scenario import Scenario
 from flightpath.calls import ANSWER, REQUEST
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from results.records import CellResult
+from results.records import Cell, CellResult
 
 ROOT = "sh"
 """Word for the namespace of the switches and of the links' inner interfaces, as in `mn`."""
@@ -159,7 +158,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stopped_cell(scenario: Scenario, plan: Plan, planned: PlannedCell) -> Iterator[StoppedCell]:
+def stopped_cell(scenario: Scenario, plan: Plan, cell: Cell) -> Iterator[StoppedCell]:
     """Measures a cell as its run did, with a clock that can stand still."""
     pace = Stops()
     pace.go_until(0)
@@ -169,15 +168,15 @@ def stopped_cell(scenario: Scenario, plan: Plan, planned: PlannedCell) -> Iterat
             memory_mib=UML_MEMORY_MIB,
             writable=Path(folder),
             writable_at=UmlExecutor.artifacts_at,
-            seed=seed_of(plan, planned.cell),
+            seed=seed_of(plan, cell),
             pace=pace,
         )
-        request = cell_request(scenario, plan, planned.order, UmlExecutor.artifacts_at)
+        request = cell_request(scenario, plan, cell, UmlExecutor.artifacts_at)
         with called(machine.guest, measure_cell, request) as call:
             guest = call.guest
             assert isinstance(guest, UmlGuest)
-            cell = StoppedCell(guest, call, pace)
+            stopped = StoppedCell(guest, call, pace)
             try:
-                yield cell
+                yield stopped
             finally:
-                cell.forget_look()
+                stopped.forget_look()

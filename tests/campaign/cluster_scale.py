@@ -24,7 +24,7 @@ from flightpath.calls import Returns
 from flightpath.clock import Clock
 from flightpath.processes import Process
 from flightpath.project import PROJECT
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, Verdict
+from results.records import CellResult, Certificate, Measurement, Metric, Verdict
 from tests.bench.processes import memory_bytes
 from tests.campaign.outcome import Outcome
 from tests.support.cluster_parts import cluster
@@ -54,9 +54,8 @@ def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, 
 
     assert expected == own_identity() and topic
     time.sleep(_SLEEP_S)
-    order = CellRequest.model_validate_json(request).order
-    measured = Measurement({"order": Metric(float(order), "1")})
-    result = CellResult(Cell({"x": order}), measured, Certificate(Verdict.FAITHFUL))
+    cell = CellRequest.model_validate_json(request).cell()
+    result = CellResult(cell, Measurement({"x": Metric(float(cell.repetition), "1")}), Certificate(Verdict.FAITHFUL))
     return task.Outcome(worker=about(), answer=Returns.of(measure_cell).answer(lambda: result)).model_dump()
 
 
@@ -81,7 +80,7 @@ def scale(cells: int, workers: int) -> Outcome:
             with ClusterExecutor(parts.address, parts.key).measure(run, planned) as results:
                 for of, result in results:
                     assert isinstance(result, CellResult), result
-                    assert result.measurement.metrics["order"].value == of.order and of.order not in done
+                    assert result.cell == of.cell and of.order not in done
                     done.add(of.order)
             took_s = time.monotonic() - begun_s
             cell_ms = 1e3 * (Process.read(parts.scheduler.pid).own_cpu_seconds - before_s) / cells

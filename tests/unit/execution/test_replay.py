@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from execution.replay import command
-from execution.replay.command import difference, planned_cell, stored_cell, stored_plan
+from execution.guest_executors import cell_request
+from execution.replay.command import difference, stored_cell, stored_plan
 from experiments import catalogue
 from experiments.fidelity.watch import LOAD_BEGAN
 from experiments.plan import Plan
@@ -16,6 +17,7 @@ from flightpath.errors import UsageError
 from flightpath.project import PROJECT
 from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Series, Verdict
 from results.store.store import Store
+from scenarios.dtn_window import DtnWindow
 from tests.support.plans import plan_of
 
 PLAN = Plan("quick", {"protocol": ("tcp", "mptcp")}, executor="uml", clock=Clock.VIRTUAL, repeat=2)
@@ -30,11 +32,23 @@ def measured(cell: Cell, goodput: float = 1.5, **found: object) -> CellResult:
 CELLS = [measured(cell) for cell in PLAN.cells()]
 
 
+def test_a_cell_is_told_the_same_in_each_run_in_which_it_occurs():
+    cell = Cell({"window_kib": 128, "tool": "iperf3", "traffic": "isolated"}, 2)
+    alone = {name: (value,) for name, value in cell.parameters.items()}
+    among_others = alone | {"window_kib": (64, 128), "traffic": ("isolated", "cross")}
+    small = Plan("quick", alone, {"seconds": 2}, repeat=2)
+    large = Plan("full", among_others, {"seconds": 2}, repeat=9, only={"traffic": ("isolated",)})
+    assert cell in small.cells() and cell in large.cells()
+    requests = [cell_request(DtnWindow(), plan, cell) for plan in (small, large)]
+    assert requests[0].model_dump_json() == requests[1].model_dump_json()
+    assert requests[0].cell() == cell and Plan.from_json(requests[0].plan).value(cell, "seconds") == 2
+
+
 def test_a_cell_has_a_number_and_parameters_in_any_order():
     for wanted, index in ((None, 0), ("3", 2)):
         assert stored_cell(CELLS, wanted, "run") is CELLS[index]
     mptcp = Cell({"protocol": "mptcp"}, 2)
-    assert stored_cell(CELLS, "#2 protocol=mptcp", "run").cell == planned_cell(PLAN, mptcp).cell == mptcp
+    assert stored_cell(CELLS, "#2 protocol=mptcp", "run").cell == mptcp
 
 
 @pytest.mark.parametrize(
