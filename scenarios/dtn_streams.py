@@ -25,8 +25,8 @@ _USUAL = {"traffic": CROSS, "buffer_kib": (BUFFER_KIB, None)}
 
 
 def _more_streams(evidence: Evidence, pairs: Sequence[tuple[int, int]]) -> dict[str, Found]:
-    """Returns the change of the goodput from few streams to many, at each file size."""
-    return {
+    """Returns the change of the goodput from few streams to many, at each file size with which both were measured."""
+    changes = {
         f"{few} to {many} streams, {size} MB": change(
             evidence,
             "goodput",
@@ -35,12 +35,24 @@ def _more_streams(evidence: Evidence, pairs: Sequence[tuple[int, int]]) -> dict[
         )
         for size in evidence.tried("size_mb")
         for few, many in pairs
+        if {few, many} <= set(evidence.where(size_mb=size).tried("streams"))
     }
+    if not changes:
+        raise InsufficientData("no file was measured with both numbers of streams")
+    return changes
+
+
+def _larger_files(evidence: Evidence) -> dict[str, Found]:
+    """Returns the change of the goodput with each step of the file size, for the numbers of streams with several."""
+    usual = evidence.where(**_USUAL)
+    of_several = [n for n in usual.numbers("streams") if len(usual.where(streams=n).tried("size_mb")) > 1]
+    return goodput_steps(usual.where(streams=tuple(of_several)) if of_several else usual, along="size_mb", at="streams")
 
 
 def _larger_buffer(evidence: Evidence) -> dict[str, Found]:
     """Returns the change of the goodput with the larger buffer, for each number of streams and file size."""
-    if not evidence.where(buffer_kib=LARGE_BUFFER_KIB).cells:
+    with_large = evidence.where(buffer_kib=LARGE_BUFFER_KIB)
+    if not with_large.cells:
         raise InsufficientData(f"a buffer of {LARGE_BUFFER_KIB} KiB was not measured: --full")
     return {
         f"{streams} streams, {size} MB": change(
@@ -49,8 +61,8 @@ def _larger_buffer(evidence: Evidence) -> dict[str, Found]:
             {"streams": streams, "size_mb": size, **_USUAL},
             {"streams": streams, "size_mb": size, **_USUAL, "buffer_kib": LARGE_BUFFER_KIB},
         )
-        for streams in evidence.tried("streams")
-        for size in evidence.tried("size_mb")
+        for streams in with_large.tried("streams")
+        for size in with_large.where(streams=streams).tried("size_mb")
     }
 
 
@@ -111,7 +123,7 @@ class DtnStreams(DtnTransfer):
         claim(
             "larger files give a larger aggregated throughput",
             "more with each step, for every number of streams",
-            lambda evidence: goodput_steps(evidence.where(**_USUAL), along="size_mb", at="streams"),
+            _larger_files,
             MORE,
         ),
         claim(

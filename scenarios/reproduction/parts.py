@@ -81,6 +81,7 @@ def _only(name: str, *values: object) -> str:
 
 _ADJUSTED = "--receive-buffer auto,64KiB,4MB"
 _SEVEN = "cubic,reno,illinois,scalable,veno,highspeed,vegas"
+_SIX = _SEVEN.replace("scalable,", "")
 _MPTCPS, _TUNNELS = "mptcp4,mptcp6", "tun4_path4,tun4_path6,tun6_path4,tun6_path6"
 _QUADPATH = "congestion-control-quadpath", "congestion_quadpath"
 _MODEL = f"--service-time {SERVICE_TIME_US:g}"
@@ -89,15 +90,21 @@ _STREAMS = f"--full {_only('traffic', 'cross')}"
 _MODELLED_10GBE = "--configurations baseline4,tun4_path6_plain,tun6_path6_plain,mptcp4"
 
 
-def _quadpath(suffix: str, configurations: str, algorithms: str, options: str, *, full: str = "", **more: Any) -> Part:
-    """Returns a part of the experiment on four paths; the full size has the experiment's own times and sizes."""
+def _quadpath(
+    suffix: str, configurations: str, algorithms: str, options: str, *, full: str = "", others: str = "", **more: Any
+) -> Part:
+    """Returns a part of the experiment on four paths; the full size has the experiment's own times and sizes.
+
+    A part that adds to another one has none: the other one's has all cells, with `others`, the configurations added.
+    """
     paper, scenario = _QUADPATH
-    chosen_cells = f"--configurations {configurations} --algorithms {algorithms}"
+    of_algorithms = f"--algorithms {algorithms}"
+    in_full = f"--full --configurations {configurations}{others} {of_algorithms} {full}".strip()
     return Part(
         f"{scenario}{suffix}",
         paper,
-        f"{chosen_cells} {options}",
-        full=f"--full {chosen_cells} {full}".strip(),
+        f"--configurations {configurations} {of_algorithms} {options}",
+        full="" if "adds_to" in more else in_full,
         scenario_name=scenario,
         **more,
     )
@@ -135,20 +142,29 @@ _ALL = (
     ),
     _quadpath(
         "",
-        f"baseline4,{_TUNNELS},{_MPTCPS}",
+        f"baseline4,{_TUNNELS}",
         _SEVEN,
-        "--seconds 2 --mptcp-size 400 --udp 0 --repeat 3",
-        cell_s=18,
+        "--seconds 2 --udp 0 --repeat 3",
+        cell_s=16,
         full="--udp 0 --repeat 10",
+        others=f",{_MPTCPS}",
         full_cell_s=115,
     ),
-    # The algorithm whose downloads over MPTCP differ most, as often as in the paper.
-    Part(
-        "congestion_quadpath_more",
-        "congestion-control-quadpath",
-        f"--configurations {_MPTCPS} --algorithms scalable --seconds 2 --mptcp-size 400 --udp 0 --repeat 10",
+    _quadpath(
+        "_mptcp",
+        _MPTCPS,
+        _SIX,
+        "--seconds 2 --mptcp-size 400 --udp 0 --repeat 3",
         cell_s=25,
-        scenario_name="congestion_quadpath",
+        adds_to="congestion_quadpath",
+    ),
+    # Its downloads over MPTCP differ most from each other: as large and as many as in the paper.
+    _quadpath(
+        "_scalable",
+        _MPTCPS,
+        "scalable",
+        "--seconds 2 --mptcp-size 1000 --udp 0 --repeat 10",
+        cell_s=55,
         adds_to="congestion_quadpath",
     ),
     _quadpath(
@@ -269,16 +285,16 @@ _ALL = (
     Part(
         "dtn_streams",
         "netpreflight",
-        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} --repeat 6",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 1, 2)} --repeat 14",
         cell_s=34,
         full="--full --repeat 30",
         full_cell_s=250,
     ),
     Part(
-        "dtn_streams_more",
+        "dtn_streams_larger",
         "netpreflight",
-        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 1, 2)} --repeat 10",
-        cell_s=34,
+        f"{_STREAMS} {_only('size_mb', 1000)} {_only('buffer_kib', 2048)} --repeat 4",
+        cell_s=65,
         scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
@@ -286,7 +302,7 @@ _ALL = (
     Part(
         "dtn_streams_buffer",
         "netpreflight",
-        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 4096)} --repeat 3",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 4096)} {_only('streams', 1, 2)} --repeat 3",
         cell_s=34,
         scenario_name="dtn_streams",
         adds_to="dtn_streams",

@@ -68,6 +68,27 @@ def test_runs_from_before_the_second_buffer_are_judged_and_drawn_as_before(tmp_p
     assert {path.stem for path in draw_figures(scenario.figures, earlier, tmp_path)} == {"fig5_streams"}
 
 
+def test_claims_on_streams_are_judged_at_the_points_that_were_measured():
+    """The record measures small files with few streams only, and the larger buffer with these."""
+    rates = {(1, 100): 200e6, (2, 100): 190e6, (1, 1000): 220e6, (2, 1000): 260e6, (4, 1000): 260e6}
+    faithful = Certificate(Verdict.FAITHFUL)
+    cells = [
+        CellResult(
+            Cell({"streams": streams, "size_mb": size, "traffic": "cross", "buffer_kib": buffer}, repetition),
+            Measurement({"goodput": Metric(rate + 1e3 * repetition, "bit/s")}),
+            faithful,
+        )
+        for (streams, size), rate in rates.items()
+        for buffer in ((2048, 4096) if size == 100 else (2048,))
+        for repetition in (1, 2, 3)
+    ]
+    noticed, same, larger, buffer = check_claims(DtnStreams.claims, cells, "full")
+    assert noticed.verdict is ClaimVerdict.NOT_REPRODUCED and "1 to 2 streams, 1000 MB: +18.2 %" in noticed.measured
+    assert same.why == "no file was measured with both numbers of streams"
+    assert larger.verdict is ClaimVerdict.REPRODUCED and "+10.0 %" in larger.measured
+    assert buffer.verdict is ClaimVerdict.NOT_REPRODUCED and buffer.measured.count("100 MB") == 2
+
+
 def test_a_configuration_is_what_its_name_says():
     assert Configuration.named("tun4_path6") == Configuration("tun", 4, 6)
     assert Configuration.named("mptcp6") == Configuration("mptcp", 6, 6)

@@ -220,10 +220,15 @@ def test_each_part_has_the_papers_size_too():
     assert {part.plan().repeat for part in FULL_SIZE} == {10, 30}
 
 
+def settings(part):
+    """Those that concern all its cells."""
+    return {name: value for name, value in part.plan().settings.items() if name != "mptcp_size_mb"}
+
+
 @pytest.mark.parametrize("part", [part for part in PARTS if part.adds_to], ids=lambda part: part.name)
 def test_what_adds_to_a_part_is_the_same_experiment(part):
     main = BY_NAME[part.adds_to]
-    assert part.scenario.name == main.scenario.name and part.plan().settings == main.plan().settings
+    assert part.scenario.name == main.scenario.name and settings(part) == settings(main)
     assert part.clock is main.clock
 
 
@@ -256,7 +261,7 @@ def test_each_claim_is_about_a_clock_that_a_part_has(scenario):
 def test_parts_are_chosen_by_name_in_their_own_order():
     assert chosen(()) == list(PARTS)
     assert [part.name for part in chosen(["dtn_window", "dtn_buffers"])] == ["dtn_buffers", "dtn_window"]
-    together = ["congestion_quadpath", "congestion_quadpath_more"]
+    together = ["congestion_quadpath", "congestion_quadpath_mptcp", "congestion_quadpath_scalable"]
     for name in together:
         assert [part.name for part in chosen([name])] == together, "they are judged together"
     with pytest.raises(UsageError, match="'dtn_windows'") as refused:
