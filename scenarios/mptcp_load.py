@@ -16,7 +16,7 @@ from experiments.scenario import CellContext, RunningCell, Scenario
 from flightpath.commands import postgresql_programs
 from flightpath.errors import UsageError
 from flightpath.overrides import override
-from flightpath.units import parse_duration
+from flightpath.units import counted, parse_duration
 from probes.jmeter.probe import require_jmeter
 from results.records import Cell, CellResult, Measurement
 from scenarios.web_load import words
@@ -119,7 +119,12 @@ class MptcpLoad(Scenario):
     @override
     def require(self, plan: Plan) -> None:
         for cell in plan.cells():
-            SetUp(cell, plan).check()
+            set_up, students = SetUp(cell, plan), _arrivals(cell, plan).students
+            set_up.check()
+            if students < (clients := len(set_up.clients)):
+                load = cell.parameters["load"]
+                problem = f"--clients: {clients} hosts for {counted(students, 'student')} (load {load})"
+                raise UsageError(problem, "fewer clients, or a larger load")
         shortest_s = min(_arrivals(cell, plan).ramp_s for cell in plan.cells())
         for event in plan.link_events():
             if event.at_s >= shortest_s:

@@ -282,6 +282,7 @@ def test_the_log_of_failures_goes_with_them_and_a_folder_that_cannot_be_made_is_
         ("--bandwidth 50", 2, "bandwidth: cannot read '50'"),
         ("--bandwidth 1Mbit,2Mbit,3Mbit", 2, "3 values for 2 planes"),
         ("--loads 0", 2, "--loads: cannot read '0'"),
+        ("--loads 2 --clients 3", 2, "3 hosts for 1 student"),
         ("--page-weight 1k", 2, "--page-weight: a page has at least"),
         ("--buffering of", 2, "did you mean 'off'"),
         ("--receive-buffer some", 2, "cannot read"),
