@@ -9,7 +9,7 @@ from functools import partial
 
 from experiments.claims import Evidence, InsufficientData
 from experiments.judging import Found, about, change, claim
-from experiments.parameters import CONGESTION_CONTROL, Axis, Setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, at_least
 from experiments.plan import Plan
 from flightpath.overrides import override
 from results.figures.drawing import Figures
@@ -62,7 +62,7 @@ class DtnMss(DtnTransfer):
         CONGESTION_CONTROL,
         Setting("--bandwidth", "bandwidth of the path", "500Mbit", metavar="RATE"),
         Setting("--delay", "one-way delay of the path", "15ms", metavar="TIME"),
-        Setting("--seconds", "length of each transfer", 6),
+        Setting("--seconds", "length of each transfer", 6, read=at_least("--seconds", 1)),
     )
     figures = Figures(
         fig_mss=goodput_curves(

@@ -4,7 +4,7 @@ from functools import partial
 
 from experiments.claims import ClaimCheck, Evidence, InsufficientData
 from experiments.judging import ABOUT_PERCENT, ALIKE, LESS, Found, change, claim
-from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, link_setting
+from experiments.parameters import CONGESTION_CONTROL, Axis, Setting, at_least, link_setting
 from results.figures.drawing import Figures
 from scenarios.dtn.cross_traffic import CROSS, ISOLATED, traffic_axis
 from scenarios.dtn.transfer import TOOLS, DtnComparison, goodput_curves
@@ -69,7 +69,7 @@ class DtnWindow(DtnComparison):
     options = (
         CONGESTION_CONTROL,
         link_setting("1Gbit,15ms,1bdp", "the bottleneck"),
-        Setting("--seconds", "length of each transfer", 4),
+        Setting("--seconds", "length of each transfer", 4, read=at_least("--seconds", 1)),
     )
     figures = Figures(
         fig3b_window=goodput_curves(

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from execution.replay import command
 from execution.guest_executors import cell_request
+from execution.replay import command
 from execution.replay.command import difference, stored_cell, stored_plan
 from experiments import catalogue
 from experiments.fidelity.watch import LOAD_BEGAN

@@ -5,6 +5,7 @@ import pytest
 from experiments import catalogue
 from experiments.claims import check_claims
 from experiments.plan import Plan
+from flightpath.errors import UsageError
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
 from tests.support.plans import plan_of
 from tests.support.rings import nightly
@@ -43,6 +44,14 @@ def test_a_plan_survives_the_store_and_each_of_its_cells_has_a_network(name, for
         if name.startswith("dtn_"):
             assert set(network.hosts()) >= {scenario.source, scenario.target}
             assert scenario.transfer(cell, plan).iterations == 1
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_no_measurement_takes_no_time(name):
+    scenario = catalogue.find(name)
+    if any(setting.option == "--seconds" for setting in scenario.options):
+        with pytest.raises(UsageError, match="--seconds: 0 is less than"):
+            plan_of(scenario, "--seconds", "0")
 
 
 @pytest.mark.parametrize("name", [nightly(name) if name in DRAWN_LONG else name for name in JUDGED])
