@@ -71,12 +71,11 @@ def test_runs_from_before_the_second_buffer_are_judged_and_drawn_as_before(tmp_p
 def test_claims_on_streams_are_judged_at_the_points_that_were_measured():
     """The record measures small files with few streams only, and the larger buffer with these."""
     rates = {(1, 100): 200e6, (2, 100): 190e6, (1, 1000): 220e6, (2, 1000): 260e6, (4, 1000): 260e6}
-    faithful = Certificate(Verdict.FAITHFUL)
     cells = [
-        CellResult(
-            Cell({"streams": streams, "size_mb": size, "traffic": "cross", "buffer_kib": buffer}, repetition),
-            Measurement({"goodput": Metric(rate + 1e3 * repetition, "bit/s")}),
-            faithful,
+        measured(
+            {"streams": streams, "size_mb": size, "traffic": "cross", "buffer_kib": buffer},
+            repetition,
+            goodput=rate + 1e3 * repetition,
         )
         for (streams, size), rate in rates.items()
         for buffer in ((2048, 4096) if size == 100 else (2048,))
