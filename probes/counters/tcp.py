@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from flightpath.errors import MeasurementFailed
 from flightpath.tcp_info import counters
 
 _FILES, _GROUPS = ("snmp", "netstat"), ("Tcp", "TcpExt", "MPTcpExt")
@@ -28,9 +29,13 @@ def increases(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, 
 
 
 def of_process(pid: int, groups: Collection[str] = ()) -> dict[str, int]:
-    """Returns the counters in a process's network namespace, by group and name; by default those of all groups."""
+    """Returns the counters in a process's network namespace, by group and name; by default those of all groups.
+
+    Raises:
+        MeasurementFailed: the process has ended.
+    """
     files = sorted({"netstat" if group.endswith("Ext") else "snmp" for group in groups}) or _FILES
-    text = "".join(Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii") for file in files)
+    text = "".join(_read(pid, file) for file in files)
     wanted = groups or dict.fromkeys(line.partition(":")[0] for line in text.splitlines())
     return {f"{group}.{name}": count for group in wanted for name, count in counters(text, group).items()}
 
@@ -42,12 +47,21 @@ def arrived_payload(pid: int, family: int, header_bytes: int) -> int:
         pid: the process.
         family: the IP version; the other one does not count.
         header_bytes: length of TCP's header with its options. A GSO packet has one for all its segments.
+
+    Raises:
+        MeasurementFailed: the process has ended.
     """
     if family == 4:
         counts = of_process(pid, ("Ip", "IpExt"))
         octets, packets = counts["IpExt.InOctets"], counts["Ip.InReceives"]
     else:
-        lines = Path(f"/proc/{pid}/net/snmp6").read_text(encoding="ascii").splitlines()
-        of_ipv6 = dict(line.split() for line in lines)
+        of_ipv6 = dict(line.split() for line in _read(pid, "snmp6").splitlines())
         octets, packets = int(of_ipv6["Ip6InOctets"]), int(of_ipv6["Ip6InReceives"])
     return octets - packets * (_IP_BYTES[family] + header_bytes)
+
+
+def _read(pid: int, file: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/net/{file}").read_text(encoding="ascii")
+    except OSError as error:
+        raise MeasurementFailed(f"a host's counters cannot be read: its process {pid} has ended") from error

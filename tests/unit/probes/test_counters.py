@@ -3,6 +3,7 @@
 import itertools
 import os
 import socket
+import subprocess
 import threading
 import time
 from types import SimpleNamespace
@@ -48,6 +49,15 @@ def test_the_counters_of_each_host_are_kept_by_group_and_name_as_far_as_they_cha
         changes = tcp.increases(before, tcp.snapshot([host])["h1"])
     assert changes["Tcp.ActiveOpens"] >= 1 and 0 not in changes.values()
     assert {"Tcp.RetransSegs", "TcpExt.TCPTimeouts"} < set(before)
+
+
+def test_a_host_whose_process_was_killed_has_no_counters():
+    process = subprocess.Popen(["sleep", "60"])
+    process.kill()
+    process.wait()
+    for read in (lambda: tcp.of_process(process.pid), lambda: tcp.arrived_payload(process.pid, 6, 32)):
+        with pytest.raises(MeasurementFailed, match=f"process {process.pid} has ended"):
+            read()
 
 
 def test_rates_come_from_cumulative_counters():
