@@ -293,8 +293,8 @@ _ALL = (
     Part(
         "dtn_streams_larger",
         "netpreflight",
-        f"{_STREAMS} {_only('size_mb', 1000)} {_only('buffer_kib', 2048)} --repeat 4",
-        cell_s=65,
+        f"{_STREAMS} {_only('size_mb', 1000)} {_only('buffer_kib', 2048)} {_only('streams', 4, 8)} --repeat 4",
+        cell_s=130,
         scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
