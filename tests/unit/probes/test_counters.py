@@ -47,6 +47,7 @@ def test_the_counters_of_each_host_are_kept_by_group_and_name_as_far_as_they_cha
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
         changes = tcp.increases(before, tcp.snapshot([host])["h1"])
     assert changes["Tcp.ActiveOpens"] >= 1 and 0 not in changes.values()
+    assert tcp.increases({"same": 5, "more": 5}, {"same": 5, "more": 7, "new": 1}) == {"more": 2, "new": 1}
     assert {"Tcp.RetransSegs", "TcpExt.TCPTimeouts"} < set(before)
 
 
