@@ -68,12 +68,10 @@ def this_machine() -> dict[str, Any]:
     }
 
 
-def difference(theirs: Mapping[str, Any]) -> str:
-    """Returns why a worker may not measure for this process; empty if it may."""
-    ours, there = own_identity(), theirs["identity"]
-    if ours == there:
-        return ""
-    return f"{theirs['host']} has {_words(there)} instead of {_words(ours)}"
+def difference(worker: Mapping[str, Any], wanted: Mapping[str, str]) -> str:
+    """Returns why a worker may not measure what a version and commit of Flightpath wants; empty if it may."""
+    there = worker["identity"]
+    return "" if there == wanted else f"{worker['host']} has {_words(there)} instead of {_words(wanted)}"
 
 
 def _words(of: Mapping[str, str]) -> str:

@@ -70,8 +70,8 @@ def run_on_worker(request: str, expected: Mapping[str, str]) -> Outcome:
         request: a `SeedRequest` as JSON.
         expected: version and commit of Flightpath that it is for.
     """
-    if this_machine()["identity"] != expected:  # it has joined after the others were asked
-        raise MissingCapability(difference(this_machine()), "set up the same commit on each machine")
+    if refused := difference(this_machine(), expected):  # it has joined after the others were asked
+        raise MissingCapability(refused, "set up the same commit on each machine")
     wanted, check = SeedRequest.model_validate_json(request), DaskProgress("").check
     with turns.turn(alone=False, check=check), called(ProcessGuest, run_seed, wanted) as call:
         while (outcome := call.answer()) is None:

@@ -106,8 +106,8 @@ def _fulfilled(
 ) -> dict[str, Any]:
     """Calls a function when it is this worker's turn, with the executor of the plan and a folder for files."""
     worker = this_machine()
-    if worker["identity"] != expected:
-        return Outcome(worker=worker, refused=difference(worker)).model_dump()
+    if refused := difference(worker, expected):
+        return Outcome(worker=worker, refused=refused).model_dump()
 
     def compute() -> _Value:
         scenario, plan = wanted.experiment(), Plan.from_json(wanted.plan)

@@ -15,7 +15,7 @@ from distributed import Client
 
 from execution.cluster import task
 from execution.cluster.key import security
-from execution.cluster.machine import difference
+from execution.cluster.machine import difference, own_identity
 from execution.executor import LocalExecutor
 from experiments.plan import Plan
 from flightpath.clock import Clock
@@ -54,7 +54,7 @@ class Workers:
             self.are_near = self.are_near and all(_answers(address) for address in new)
             for address, about in client.run(task.about, workers=new, on_error="ignore").items():
                 self.seen[address] = about
-                if why := difference(about):
+                if why := difference(about, own_identity()):
                     _say_unused(why)
 
     def leave_out(self, about: Mapping[str, Any], why: str) -> None:
@@ -98,7 +98,7 @@ class Workers:
         return of_workers | ({"resources": {"exclusive": 1}} if _is_real(plan) else {})
 
     def _can(self, about: Mapping[str, Any], plan: Plan) -> bool:
-        if difference(about) or about["machine"] in self.unfit:
+        if difference(about, own_identity()) or about["machine"] in self.unfit:
             return False
         clock = Clock.REAL if plan.executor == LocalExecutor.name else Clock.VIRTUAL  # the virtual-time kernel has both
         return clock in about["clocks"]

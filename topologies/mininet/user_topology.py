@@ -2,7 +2,7 @@
 
 import inspect
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mininet.node import Host
@@ -84,18 +84,15 @@ def _host(name: str, number: int, given: dict[str, Any], port: int) -> dict[str,
     return {"addresses": addresses, **given, "cls": MultihomedHost}
 
 
-def _dpids(topo: Topo) -> list[str]:
-    """Returns an ID for each switch: the number in its name, or the next free one if that is missing or taken."""
-    numbers = ["".join(filter(str.isdigit, name)) for name in topo.switches()]
-    taken = {int(text) for text in numbers if text}
-    free = (number for number in itertools.count(1) if number not in taken)
-    used: set[str] = set()
-    dpids = []
-    for text in numbers:
-        chosen = text if text and text not in used else str(next(free))
+def _dpids(topo: Topo) -> Iterator[str]:
+    """Returns an ID for each switch: the number in its name, or the next free one if that is missing, 0 or taken."""
+    numbers = [int("0" + "".join(filter("0123456789".__contains__, name))) for name in topo.switches()]
+    free = (number for number in itertools.count(1) if number not in numbers)
+    used: set[int] = {0}
+    for number in numbers:
+        chosen = next(free) if number in used else number
         used.add(chosen)
-        dpids.append(f"{int(chosen):016x}")
-    return dpids
+        yield f"{chosen:016x}"
 
 
 def _switch(name: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -42,12 +42,19 @@ def test_what_is_not_mptcp_on_two_paths_is_an_error(changes, why):
         mptcp.require_mptcp("h1", {}, {**MPTCP, **changes})
 
 
+def test_a_kernel_without_mptcp_is_named():
+    host = SimpleNamespace(name="h1", run=lambda argv: "TcpExt: SyncookiesSent\nTcpExt: 0\n")
+    with pytest.raises(MeasurementFailed, match="h1: the kernel has no MPTCP counters"):
+        mptcp.read_counters(host)
+
+
 def test_the_counters_of_each_host_are_kept_by_group_and_name_as_far_as_they_change():
     host = SimpleNamespace(name="h1", pid=os.getpid())
     before = tcp.snapshot([host])["h1"]
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
         changes = tcp.increases(before, tcp.snapshot([host])["h1"])
     assert changes["Tcp.ActiveOpens"] >= 1 and 0 not in changes.values()
+    assert tcp.increases({"same": 5, "more": 5}, {"same": 5, "more": 7, "new": 1}) == {"more": 2, "new": 1}
     assert {"Tcp.RetransSegs", "TcpExt.TCPTimeouts"} < set(before)
 
 

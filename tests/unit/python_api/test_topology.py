@@ -45,6 +45,11 @@ def test_switches_have_ids_of_their_own():
     topo = prepared(Triangle, {})
     assert {name: topo.nodeInfo(name)["dpid"] for name in topo.switches()} == {"core": f"{1:016x}", "s3": f"{3:016x}"}
     assert len({prepared(LinearTopo(k=4), {}).nodeInfo(f"s{n}")["dpid"] for n in range(1, 5)}) == 4
+    alike = Topo()
+    for switch in ("s1", "s01", "s0", "s\N{SUPERSCRIPT TWO}"):
+        alike.addLink(alike.addHost(f"h-{switch}"), alike.addSwitch(switch))
+    made = prepared(alike, {})
+    assert sorted(int(made.nodeInfo(name)["dpid"], 16) for name in made.switches()) == [1, 2, 3, 4]
 
 
 def test_links_keep_their_ends_and_what_tclink_would_make_of_their_options():

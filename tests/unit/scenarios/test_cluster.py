@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from hypothesis import given
 
-from execution.cluster import turns
+from execution.cluster import seeds, task, turns
 from execution.cluster.cluster import ClusterExecutor
 from execution.cluster.key import make_key, scheduler_address, security
 from execution.cluster.machine import LinkProof, Proof, difference, prove
@@ -19,7 +19,7 @@ from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
 from execution.cluster.workers import turns as turns_of_plan
 from execution.executor import PlannedCell
-from execution.guest_side import measure_cell
+from execution.guest_side import PlanCheck, measure_cell
 from experiments.plan import Plan
 from flightpath.calls import Answer, Failure, Returns
 from flightpath.clock import Clock
@@ -29,6 +29,7 @@ from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from tests.support.stored_runs import cell_results
 
 PLANNED = PlannedCell(0, Cell({"x": 1}, 1))
+ANOTHER = {**identity(), "commit": "123456789abc"}
 REAL = Plan("quick", {"x": (1, 2, 3)}, repeat=3)
 VIRTUAL = replace(REAL, executor="uml", clock=Clock.VIRTUAL)
 
@@ -165,9 +166,21 @@ def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
 
 
 def test_a_worker_of_another_commit_is_refused_in_a_sentence():
-    assert difference(about("b")) == ""
-    other = difference({**about("b"), "identity": {**identity(), "commit": "123456789abc"}})
+    assert difference(about("b"), identity()) == ""
+    other = difference({**about("b"), "identity": ANOTHER}, identity())
     assert other.startswith("b has Flightpath") and "at commit 123456789abc instead of" in other
+
+
+def test_a_worker_that_joins_later_refuses_what_another_commit_wants_and_says_why(tmp_path, monkeypatch):
+    """It is asked for cells before anybody has looked at it; an answer without a reason would be a failed cell."""
+    monkeypatch.setattr(task, "DaskProgress", Mock())
+    for module in (task, seeds):
+        monkeypatch.setattr(module, "this_machine", lambda: about("b"))
+    wanted = PlanCheck(scenario="x", file=tmp_path / "nowhere.py", plan={})
+    outcome = Outcome.model_validate(task.check(wanted.model_dump_json(), ANOTHER, ""))
+    assert "instead of" in outcome.refused and "123456789abc" in outcome.refused and outcome.answer is None
+    with pytest.raises(MissingCapability, match=r"instead of .* 123456789abc"):
+        seeds.run_on_worker("", ANOTHER)
 
 
 def test_a_worker_measures_only_what_its_proof_says():

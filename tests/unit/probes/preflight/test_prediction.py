@@ -133,3 +133,11 @@ def test_an_old_history_predicts_only_on_request(tmp_path, ask):
     code, _, stderr = ask("predict", HOST)
     assert code == 4 and "too old" in stderr and "--max-age" in stderr
     assert ask("predict", HOST, "--max-age", "9000d")[0] == 0
+
+
+@pytest.mark.parametrize(("outliers", "code"), [(1, 0), (2, 4)])
+def test_a_path_that_has_just_changed_is_predicted_only_on_request(tmp_path, ask, outliers, code):
+    store_recent(tmp_path, [*noisy(30), *noisy(outliers, usual_bps=300e6)])
+    found, stdout, stderr = ask("predict", HOST)
+    assert found == code and ("has just changed" in stderr) == (code == 4) == (stdout == "")
+    assert ask("predict", HOST, "--despite-change")[0] == 0
