@@ -154,17 +154,17 @@ _ALL = (
         "_mptcp",
         _MPTCPS,
         _SIX,
-        "--seconds 2 --mptcp-size 400 --udp 0 --repeat 3",
-        cell_s=25,
+        "--seconds 2 --mptcp-size 1000 --udp 0 --repeat 3",
+        cell_s=30,
         adds_to="congestion_quadpath",
     ),
-    # Its downloads over MPTCP differ most from each other: as large and as many as in the paper.
+    # Its downloads over MPTCP differ most from each other: as many as in the paper.
     _quadpath(
         "_scalable",
         _MPTCPS,
         "scalable",
         "--seconds 2 --mptcp-size 1000 --udp 0 --repeat 10",
-        cell_s=55,
+        cell_s=30,
         adds_to="congestion_quadpath",
     ),
     _quadpath(
