@@ -1,7 +1,6 @@
 """`make fuzz`: looks for inputs that crash what reads bytes from outside, or that it reads wrongly.
 
-Those in C run with libFuzzer (as root: apt install clang libclang-rt-dev). An input that fails is kept in build/fuzz;
---input reads it once more.
+Those in C run with libFuzzer. An input that fails is kept in build/fuzz; --input reads it once more.
 """
 
 import argparse

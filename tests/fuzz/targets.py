@@ -1,8 +1,10 @@
 """The fuzz targets in C: how each is built, and how many variations tests try of each."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from flightpath.errors import FlightpathError, MissingCapability
 from tests.support.c_builds import NATIVE, built, make, pure_sources
 
 FOLDER = Path(__file__).parent
@@ -50,7 +52,13 @@ def build(target: str, *, libfuzzer: bool) -> Path:
         libraries = ["-lm", "-lcrypto"]
     if libfuzzer:
         flags = [f"-fsanitize=fuzzer,{_SANITIZERS}", *_FLAGS, *libraries]
-        return built(f"fuzz_{target}", [own, *product], flags, compiler="clang")
+        try:
+            return built(f"fuzz_{target}", [own, *product], flags, compiler="clang")
+        except FlightpathError as error:
+            if "clang_rt" in str(error) or not shutil.which("clang"):
+                hint = "as root: apt install clang libclang-rt-dev"
+                raise MissingCapability("clang cannot build with libFuzzer here", hint) from error
+            raise
     objects = [f"build/sanitized/{source.relative_to(NATIVE).with_suffix('.o')}" for source in product]
     make(*objects)
     parts = [own, FOLDER / "fuzz_main.c", *(NATIVE / name for name in objects)]
