@@ -87,8 +87,8 @@ def _host(name: str, number: int, given: dict[str, Any], port: int) -> dict[str,
 def _dpids(topo: Topo) -> Iterator[str]:
     """Returns an ID for each switch: the number in its name, or the next free one if that is missing, 0 or taken."""
     numbers = [int("0" + "".join(filter("0123456789".__contains__, name))) for name in topo.switches()]
-    free = (number for number in itertools.count(1) if number not in numbers)
-    used: set[int] = {0}
+    taken, used = set(numbers), {0}
+    free = (number for number in itertools.count(1) if number not in taken)
     for number in numbers:
         chosen = next(free) if number in used else number
         used.add(chosen)
