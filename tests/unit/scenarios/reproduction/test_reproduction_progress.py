@@ -189,7 +189,7 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert printed.startswith("multipath_10gbe"), "what needs a quiet machine comes first"
     assert f" --clock real --scale 1 --results {folder}\n" in printed, "on the real clock there are no parallel cells"
-    assert "dtn_window" in printed and "0 of 108 cells" in printed and f"--results {folder} --jobs 2" in printed
+    assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 2" in printed
     assert not folder.exists()
 
 
@@ -202,8 +202,8 @@ def test_a_wrong_command_line_is_an_error_in_one_line(words, message, tmp_path, 
 BY_NAME = {part.name: part for part in PARTS}
 
 
-def test_all_parts_take_two_and_a_half_hours_at_most():
-    assert sum(part.estimate_s(jobs=2) for part in PARTS) <= 9000
+def test_all_parts_take_little_more_than_two_hours():
+    assert sum(part.estimate_s(jobs=2) for part in PARTS) <= 7600
 
 
 @pytest.mark.parametrize("part", [*PARTS, *FULL_SIZE], ids=lambda part: f"{part.name} {part.options[:6]}")
@@ -260,7 +260,7 @@ def test_each_claim_is_about_a_clock_that_a_part_has(scenario):
 
 def test_parts_are_chosen_by_name_in_their_own_order():
     assert chosen(()) == list(PARTS)
-    assert [part.name for part in chosen(["dtn_window", "dtn_buffers"])] == ["dtn_buffers", "dtn_window"]
+    assert [part.name for part in chosen(["dtn_tools", "dtn_buffers"])] == ["dtn_buffers", "dtn_tools"]
     together = ["congestion_quadpath", "congestion_quadpath_mptcp", "congestion_quadpath_scalable"]
     for name in together:
         assert [part.name for part in chosen([name])] == together, "they are judged together"
