@@ -1,4 +1,4 @@
-"""Where and how a cell is measured: on this kernel, in virtual time, in a VM, or on a cluster."""
+"""Executors of cells: on this kernel, in virtual time, in a VM, or on a cluster."""
 
 from flightpath.launcher import use_project_environment
 

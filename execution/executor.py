@@ -74,7 +74,7 @@ class RunContext:
 
 
 class Executor(ABC):
-    """Where and how cells are measured.
+    """Place that measures cells.
 
     Attributes:
         name: `here`, `uml`, `vm` or `cluster`; recorded in each certificate.

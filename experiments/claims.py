@@ -22,7 +22,7 @@ _MOST_DEGRADED = 0.1
 """Share of the usable cells of a run that may be degraded and still count."""
 
 NONE_FAITHFUL = "no cell is faithful"
-"""Why a claim is not tested whose cells are all degraded."""
+"""Reason why a claim is not tested: all of its cells are degraded."""
 
 
 class InsufficientData(Exception):
@@ -54,7 +54,7 @@ class Evidence:
 
     @property
     def why_empty(self) -> str:
-        """Why no cell counts."""
+        """Reason why no cell counts."""
         if not self.left_out:
             return "no cell was measured"
         return "no cell is usable" if not usable(self.left_out) else NONE_FAITHFUL

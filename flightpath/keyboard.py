@@ -1,4 +1,4 @@
-"""How a program in a virtual-time kernel gets lines from the keyboard while its clock stands still.
+"""Lines from the keyboard for a program in a virtual-time kernel, while its clock stands still.
 
 It writes a prompt into the folder that the guest shares, and stops its clock; the process outside reads a line, writes
 it into that folder, and lets the clock go on (`execution/uml/terminal.py`).

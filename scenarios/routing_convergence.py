@@ -1,4 +1,4 @@
-"""What a failure costs OSPF, BGP and a controller, until packets take another way: our own experiment."""
+"""Cost of a failure under OSPF, BGP and a controller, until packets take another way: our own experiment."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Why TCP Vegas stays behind in a tunnel over four paths, as the paper on four paths measured but did not explain.
+"""TCP Vegas' thresholds: the reason, which the paper did not find, why it stays behind in a tunnel over four paths.
 
 The experiment and its claims are our own; the theory is that of Brakmo and Peterson (TCP Vegas, IEEE JSAC 13(8), 1995).
 """

@@ -102,7 +102,7 @@ def run_in_sandbox(body: Callable[[], object]) -> None:
 
 @pytest.fixture
 def sandboxed() -> Callable[[Callable[[], object]], None]:
-    """What runs a part of a test in a new sandbox."""
+    """Runner of a part of a test in a new sandbox."""
     return run_in_sandbox
 
 
@@ -138,7 +138,7 @@ def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> "Callable[[s
 
 @pytest.fixture
 def location(new_location: "Callable[[str], StoreLocation]") -> "StoreLocation":
-    """Where the test's store is."""
+    """Folder of the test's store."""
     return new_location("runs")
 
 

@@ -22,7 +22,7 @@ MISS_BYTES = 64
 """Number of bytes that the controller gets of a frame without a rule: enough for its addresses."""
 
 WHOLE_FRAME = 0xFFFF
-"""As `max_bytes` of ToController: the frame as it is, however long (OFPCML_NO_BUFFER)."""
+"""`max_bytes` of ToController for whole frames, however long (OFPCML_NO_BUFFER)."""
 
 COOKIE_PREFIX = 0x666C7470 << 32
 """`fltp`, in the upper half of the cookie of each rule, for those who read `ovs-ofctl dump-flows`."""

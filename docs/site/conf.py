@@ -1,4 +1,4 @@
-"""How Sphinx makes pages of the documentation (`make docs`): the Markdown of the project as it is, and a reference."""
+"""Configuration of Sphinx for `make docs`: the project's Markdown, unchanged, and a reference of the code."""
 
 import sys
 from pathlib import Path

@@ -41,7 +41,7 @@ _PICKS: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 class Measuring:
-    """What is counted while the programs of a cell run, as a context manager."""
+    """Counter that works while the programs of a cell run; a context manager."""
 
     def __init__(self, measures: Sequence[Measure], testbed: Testbed) -> None:
         self._measures, self._testbed = measures, testbed

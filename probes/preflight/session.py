@@ -9,7 +9,7 @@ from probes.preflight.target import FarEnd
 
 
 class Access:
-    """What a connection needs besides the far end's address: how it proves who it is, and what proves the far end."""
+    """Credentials of a connection: how it proves who it is, and what proves the far end."""
 
 
 class Session(ABC):

@@ -15,7 +15,7 @@ from results.summary.numbers import parameter_text
 
 
 class Kind(StrEnum):
-    """How a trace is drawn; only lines join their values."""
+    """Form of a trace; only lines join their values."""
 
     LINE = "line"
     THIN = "thin"

@@ -69,7 +69,7 @@ _RC: dict[RcKeyType, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one of several compared things looks, the same in every figure of a scenario."""
+    """Look of one of several compared things, the same in every figure of a scenario."""
 
     label: str
     colour: str

@@ -22,7 +22,7 @@ class _Fact(BaseModel):
 
 
 class LinkSpecification(_Fact):
-    """What a link should do in each direction, and what emulates it; known by its interfaces (`h1-eth0:s1-eth1`)."""
+    """Configuration of a link in each direction, and its emulator; named by its interfaces (`h1-eth0:s1-eth1`)."""
 
     a_to_b: str = "-"
     b_to_a: str = "-"

@@ -12,7 +12,7 @@ _KEY = "link_changes_sha256"
 
 
 class LinkChanges:
-    """What a plan changes at its links during the load, as it was when the run began.
+    """Changes that a plan makes to its links during the load, as the plan was when the run began.
 
     Raises:
         UsageError: a table cannot be read, or the run was begun with other changes.

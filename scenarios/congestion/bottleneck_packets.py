@@ -1,4 +1,4 @@
-"""What the packets of a flow meet at a bottleneck, from a recording of the link: waiting times, marks, drops."""
+"""A flow's packets at a bottleneck, from a recording of the link: waiting times, marks, drops."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -18,7 +18,7 @@ _GRACE_S = 30.0
 
 @dataclass(frozen=True)
 class PragueTrace:
-    """What its sender says of a flow.
+    """Sender's report of a flow.
 
     Attributes:
         payload_share: bytes of the stream per byte of UDP payload, what was sent twice included.

@@ -1,4 +1,4 @@
-"""Why a transport is as fast as it is in a cell of the league, by a rule from the cell's own counters."""
+"""Cause of a transport's rate in a cell of the league, by rules on the cell's own counters."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -145,7 +145,7 @@ class _Point:
 
     @cached_property
     def late_s(self) -> list[float]:
-        """When the late parts of a stream were due, in s since its beginning."""
+        """Times at which the late parts of a stream were due, in s since its beginning."""
         deadline_ms = 1e3 * self.workload.deadline_s
         series = [cell.measurement.series["latency"] for cell in self.cells if "latency" in cell.measurement.series]
         return [at_s for each in series for at_s, ms in zip(each.times_s, each.values, strict=True) if ms > deadline_ms]

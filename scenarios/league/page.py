@@ -44,13 +44,13 @@ _WHY: Mapping[str, Mapping[str, str]] = {
     "stream": {"latency_intended_p99": "99th percentile", **_SHARE},
     "shared": {"rival_goodput": "The other flow", **_SHARE},
 }
-"""What tells why, of each workload: metrics with their titles."""
+"""Metrics that explain each workload, with their titles."""
 _PROCESSORS = {
     "goodput": "Goodput",
     "cpu_sender": "Processor time of the sender, in per cent of a core",
     "cpu_receiver": "Processor time of the receiver, in per cent of a core",
 }
-"""What the real clock's downloads show: metrics with their titles."""
+"""Metrics of the downloads on the real clock, with their titles."""
 _PROCESSORS_OF = """\
 Processor time is that of the programs that transfer, with the kernel's work in their calls. The tunnel's own programs
 are not counted."""

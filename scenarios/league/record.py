@@ -38,7 +38,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Point:
-    """What the cells of a transport, a pair of paths and a workload measured.
+    """Measurements of the cells of one transport, pair of paths and workload.
 
     Attributes:
         clock: on which they were measured; records from before have the virtual one alone.
@@ -67,7 +67,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured of the league."""
+    """Measurements of the league."""
 
     units: dict[str, str]
     sources: list[Source]

@@ -33,7 +33,7 @@ LONGEST_S = 300.0
 
 @dataclass(frozen=True)
 class Workload:
-    """What a client asks a server for.
+    """Task of a client: one download, or requests.
 
     Attributes:
         pattern: requests; None: one download, of the size that the plan says.
@@ -71,7 +71,7 @@ _RECEIVED = re.compile(r"\bbytes_received:(\d+)")
 
 
 Beside = contextlib.AbstractContextManager[object]
-"""What goes on beside a workload, and only then."""
+"""Context that holds during a workload, and only then."""
 
 
 class Rival:

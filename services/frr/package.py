@@ -1,4 +1,4 @@
-"""Where FRRouting is: installed, or unpacked from the distribution's package by `make frr`.
+"""Location of FRRouting: installed, or unpacked from the distribution's package by `make frr`.
 
 Installing the package would start a routing daemon on the machine itself, and so it is only unpacked.
 """

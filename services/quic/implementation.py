@@ -56,7 +56,7 @@ class Request:
 
     @property
     def words(self) -> list[str]:
-        """What a client is asked for."""
+        """Arguments of the client's command: its task."""
         if self.pattern is None:
             return ["upload" if self.is_upload else "download", str(self.size_bytes)]
         interval_us = round(self.pattern.interval_s * 1e6)

@@ -1,4 +1,4 @@
-"""Where S3Proxy is: Maven copies it from Maven Central, with what it needs (`pom.xml`), and checks what comes."""
+"""Location of S3Proxy: Maven copies it and its dependencies (`pom.xml`) from Maven Central, and checks them."""
 
 import hashlib
 import shutil

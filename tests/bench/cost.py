@@ -1,4 +1,4 @@
-"""What a packet costs: each stage of the line by itself, and a packet on a running link."""
+"""Cost of a packet: each stage of the line by itself, and a packet on a running link."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How exact a link is: its rate, seen by the receiving kernel, and its round trip
+"""Exactness of a link: its rate, seen by the receiving kernel, and its round trip
 with half its rate in use, against an independent model of the link.
 """
 

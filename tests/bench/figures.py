@@ -1,4 +1,4 @@
-"""What a benchmark says: figures with their spread, what is demanded of them, and whether it holds."""
+"""Figures of a benchmark with their spread, what is demanded of them, and whether it holds."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def show(figures: Sequence[Figure]) -> None:
 
 
 def machine() -> dict[str, object]:
-    """What the figures were measured on."""
+    """Machine on which the figures were measured."""
     return {"kernel": os.uname().release, "cores": os.cpu_count(), "load_average": os.getloadavg()}
 
 

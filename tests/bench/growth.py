@@ -1,4 +1,4 @@
-"""How the processor time of a network grows with hosts, links and packets, beside stock Mininet.
+"""Growth of a network's processor time with hosts, links and packets, beside stock Mininet.
 
 Ours are fat trees with all their rules, each in a process of its own (`tests.bench.network`). Stock Mininet makes the
 same nodes and links. It has no controller and no rules, because a switch that floods does not bear loops.
@@ -34,7 +34,7 @@ _UNITS = {
     "memory": "MB a host",
     "a packet: processor time": "us",
 }
-"""What `tests.bench.network` reports."""
+"""Report of `tests.bench.network`."""
 
 
 def measure(number: int) -> Iterator[str | Figure]:

@@ -62,7 +62,7 @@ def captured(host: MultihomedHost) -> Iterator[list[Captured]]:
 def probe_excess_ms(
     network: Pair, at_source: Sequence[Captured], at_target: Sequence[Captured], spec: LinkSpec
 ) -> list[float]:
-    """Of each ping that both hosts captured: how much longer request and reply took than the model, together."""
+    """Time by which request and reply together took longer than the model, for each ping that both hosts captured."""
     there = _excess_ns(at_source, at_target, network.source, spec)
     back = _excess_ns(at_target, at_source, network.target, spec)
     return [(there[key] + back[key]) / 1e6 for key in there.keys() & back.keys()]

@@ -89,7 +89,7 @@ def main(network: Topo, policy: str | None, sample: int, packets: int) -> int:
 
 
 def _reached(hosts: Sequence[MultihomedHost]) -> int:
-    """How many ordered pairs exchange a packet. Neighbours are permanent: all namespaces share 1024 others."""
+    """Number of ordered pairs that exchange a packet. Neighbours are permanent: all namespaces share 1024 others."""
     for host in hosts:
         others = [it for it in hosts if it is not host]
         lines = [f"neigh replace {it.address()} lladdr {it.intfs[0].MAC()} dev {host.intfs[0].name}" for it in others]
@@ -102,7 +102,7 @@ def _reached(hosts: Sequence[MultihomedHost]) -> int:
 
 
 def _answers(icmp: socket.socket, targets: Sequence[str]) -> int:
-    """How many of these addresses answer an echo request."""
+    """Number of these addresses that answer an echo request."""
     waiting = set(targets)
     for target in targets:
         icmp.sendto(_REQUEST, (target, 0))

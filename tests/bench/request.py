@@ -1,4 +1,4 @@
-"""What a request of the main job costs: processor time of the whole machine, and of each part that serves it."""
+"""Cost of a request of the main job: processor time of the whole machine, and of each part that serves it."""
 
 import os
 from collections.abc import Iterator

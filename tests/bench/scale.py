@@ -1,4 +1,4 @@
-"""What many links cost: to start 64, and to leave 100 alone."""
+"""Cost of many links: to start 64, and to leave 100 alone."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What steering costs a connection, how many it takes, and how fast it leaves a dead link: beside what others take.
+"""Cost of steering to a connection, capacity, and time to leave a dead link, beside other controllers.
 
 Set-up: a network of three switches in a row, steered, or with a plain reactive learning switch on os-ken (a rule per
 connection), or with no controller in the way at all. Failures: two paths of 20 Mb/s.

@@ -1,4 +1,4 @@
-"""How fast a link is: beside a bare veth pair, at 10 Gb/s over a long path, and two of them together."""
+"""Speed of a link: beside a bare veth pair, at 10 Gb/s over a long path, and two of them together."""
 
 from collections.abc import Iterator
 

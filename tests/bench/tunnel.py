@@ -1,4 +1,4 @@
-"""How fast the tunnel is: beside TCP on one path, beside MPTCP on the same paths, and beside what paths can carry."""
+"""Speed of the tunnel: beside TCP on one path, beside MPTCP on the same paths, and beside what paths can carry."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -48,7 +48,7 @@ class Transfer:
 
     @property
     def payload_limit_gbps(self) -> float:
-        """What the links can carry of TCP's payload, in full-size packets."""
+        """TCP payload that the links can carry, in full-size packets."""
         headers = IP_BYTES[self.family] + TCP_BYTES
         if self.by == "tunnel":
             headers += IP_BYTES[self.family] + UDP_AND_GRE_BYTES

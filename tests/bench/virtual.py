@@ -62,7 +62,7 @@ def _flow_bps(paths: int, link: LinkSpec, warm_up_s: float) -> tuple[float, floa
 
 
 def _took_s(*command: str) -> float:
-    """How long a command of the project takes; it must succeed."""
+    """Duration of a command of the project; it must succeed."""
     began_s = time.monotonic()
     run(command, cwd=PROJECT, timeout_s=_LIMIT_S)
     return time.monotonic() - began_s

@@ -1,4 +1,4 @@
-"""How the processor time of a network in virtual time grows with its hosts, links and packets.
+"""Growth of a network's processor time in virtual time with its hosts, links and packets.
 
 Each network has a kernel of its own, which prints a word at the end of each phase (`tests.bench.network`). Then the
 processor time of all processes of this sandbox is read, so other work on the machine is not counted. A star has the

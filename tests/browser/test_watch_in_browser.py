@@ -82,7 +82,7 @@ def test_a_hundred_thousand_packets_open_in_three_seconds(watched, opened):
 
 
 def test_a_million_packets_play_at_thirty_frames(tmp_path, opened):
-    """At 1/1000, 1/100, 1/10 and the full speed."""
+    """The speeds 1/1000, 1/100, 1/10 and the full one."""
     cell = WatchedCell("run", "congestion_race", "algorithm=cubic #1", _recording(MANY))
     (tmp_path / "many.html").write_text(render_watch([cell]), encoding="utf-8")
     page = _open(opened, tmp_path / "many.html")

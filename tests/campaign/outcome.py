@@ -1,4 +1,4 @@
-"""What a part of the campaign says: what it tried, what it measured, and what went wrong."""
+"""Outcome of a part of the campaign: what it tried, what it measured, and what went wrong."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ from tests.support.stored_runs import begin, simple
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code, its output, and whether the killed process was its main process."""
+    """End of a program: its exit code, its output, and whether the killed process was its main process."""
 
     code: int
     output: str
@@ -61,10 +61,10 @@ class Victim:
         return [f"exit code {ended.code} with: …{ended.output[-300:]}"]
 
     def read(self) -> None:
-        """What a user does with it while it runs; called again and again."""
+        """A user's action while it runs, repeated again and again."""
 
     def figures(self) -> str:
-        """What the outcome says beside the number of kills."""
+        """Text of the outcome beside the number of kills."""
         return ""
 
 

@@ -1,4 +1,4 @@
-"""What the documents show runs as it stands there: Python, and blocks of commands that are marked `<!-- run -->`."""
+"""Examples in the documents run as they stand there: Python, and command blocks that are marked `<!-- run -->`."""
 
 import os
 import re

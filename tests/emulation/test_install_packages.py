@@ -1,4 +1,4 @@
-"""What `make setup` does to this machine while Debian's packages are installed, however it ends."""
+"""Effects of `make setup` on this machine while Debian's packages are installed, however it ends."""
 
 import os
 

@@ -21,7 +21,7 @@ from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 
 KNOWN = (*IN_PYTHON, *VARIATIONS)
 KEPT = PROJECT / "build" / "fuzz"
-"""Where inputs are kept that failed."""
+"""Folder of the inputs that failed."""
 
 _LOOP = [sys.executable, "-m", "tests.fuzz.loop"]
 _INPUT_LIMIT_S = 20
@@ -33,7 +33,7 @@ _KEPT_BY_LIBFUZZER = re.compile(r"Test unit written to (\S+)")
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a target.
+    """Outcome of a target.
 
     Attributes:
         inputs: how many were tried.

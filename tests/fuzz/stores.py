@@ -68,7 +68,7 @@ def seeded() -> Iterator[Store]:
 
 @functools.cache
 def exported() -> dict[str, Any]:
-    """What an export of such runs holds, under other names."""
+    """Content of an export of such runs, under other names."""
     with seeded() as store:
         target = store.folder.with_name("export")
         write_export(export_runs(store, [run.run_id for run in store.runs()]), target, "json")

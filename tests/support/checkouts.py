@@ -6,7 +6,7 @@ from tests.support.finished import finished
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git prints, whatever the user's own settings are."""
+    """Output of git, whatever the user's own settings are."""
     alone = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
     return finished(["git", *alone, *words], cwd=folder, check=True).stdout.strip()
 

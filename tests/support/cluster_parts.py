@@ -52,7 +52,7 @@ class Parts:
         return self.workers[-1]
 
     def options(self) -> list[str]:
-        """Of a scenario that is measured here."""
+        """Returns the options of a scenario that is measured here."""
         return ["--cluster", self.address, "--key", str(self.key)]
 
     def _start(self, words: list[str], log: Path) -> subprocess.Popen:
@@ -75,7 +75,7 @@ def cluster(folder: Path, workers: int) -> Iterator[Parts]:
 
 
 def metrics(folder: Path) -> dict[str, dict[str, float]]:
-    """What the latest run in a store measured, by cell."""
+    """Measurements of the latest run in a store, by cell."""
     return {
         result.cell.label: {name: metric.value for name, metric in result.measurement.metrics.items()}
         for result in Store.open(folder, create=False).cells("latest", series=False)

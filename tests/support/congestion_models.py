@@ -39,7 +39,7 @@ class Model:
         self.last_loss = now
 
     def repairing(self, rtt: float, now: float) -> None:
-        """As `acked`, while a loss is repaired."""
+        """Reacts to an ACK as `acked` does, while a loss is repaired."""
         self._see(rtt, now)
 
     def repaired(self, segments: int, cwnd: int, ssthresh: int, now: float) -> None:
@@ -48,7 +48,7 @@ class Model:
         self._round_began, self._round_rtts = now, []
 
     def increase(self) -> float:
-        """What an ACK adds in congestion avoidance."""
+        """Returns the segments that an ACK adds in congestion avoidance."""
         return 1 / self.cwnd
 
     def kept(self) -> float:

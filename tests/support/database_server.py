@@ -18,7 +18,7 @@ from services.running.privileges import Privileges
 from tests.support.ports import free_port
 
 PASSWORD = "s3cret/with:all?of@it"
-"""Of the role `student`, who alone needs one."""
+"""Password of the role `student`, who alone needs one."""
 
 _ACCESS = """\
 local all student scram-sha-256
@@ -43,7 +43,7 @@ class DatabaseServer:
         self.folder, self.port, self._made = folder, port, 0
 
     def sql(self, statement: str, database: str = "postgres") -> list[tuple]:
-        """What a statement of the superuser answers."""
+        """Returns the answer to a statement of the superuser."""
         with psycopg.connect(self._url(database).render_as_string(hide_password=False), autocommit=True) as connection:
             found = connection.execute(statement)
             return found.fetchall() if found.description else []

@@ -9,7 +9,7 @@ from labs.solutions.attempt import Attempt
 
 
 def attempts(lab: Lab, variant: Variant) -> dict[str, Attempt]:
-    """What students may hand in of a variant, by name: the solution, typical mistakes, and nothing."""
+    """Submissions of a variant by name: the solution, typical mistakes, and nothing."""
     solutions = importlib.import_module(f"labs.solutions.{catalogue.folder_of(lab).name}")
     parameters = variant.parameters(lab)
     return {"solution": solutions.solution(parameters), "empty": Attempt(), **solutions.mistakes(parameters)}

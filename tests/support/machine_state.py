@@ -1,4 +1,4 @@
-"""What a program may leave behind on this machine: processes, interfaces, files, what is set in the kernel."""
+"""Things that a program may leave behind on a machine: processes, interfaces, files, kernel settings."""
 
 import os
 import uuid
@@ -48,7 +48,7 @@ class MachineState:
         return cls(frozenset((*entries, *(f"mounted {at}" for at in mounts), *settings)))
 
     def faults(self, mark: str, seen: list[Process], limit_s: float = 30) -> list[str]:
-        """What differs from this state, and who still runs of those marked or seen, once that does not get less."""
+        """Differences from this state, and who still runs of those marked or seen, once that does not get less."""
 
         def left() -> list[str]:
             alive = {each.pid: each for each in (*marked(mark), *seen) if each.is_alive()}

@@ -14,7 +14,7 @@ LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
 REQUESTS = 80_000
 SESSION_S = 1.0
 PATH_CAPACITY = 560.0
-"""What one path carries, in requests/s."""
+"""Capacity of one path, in requests/s."""
 
 
 def cell(

@@ -56,7 +56,7 @@ class MemoryChannel:
         self._send("request_ports")
 
     def handle(self, port: int, frame: dict) -> tuple[list[int], bool, dict]:
-        """What the switch does with a frame: ports it leaves by, whether the controller gets it, the frame then."""
+        """The switch's treatment of a frame: ports it leaves by, whether the controller gets it, the frame then."""
         frame, out, is_reported = {**frame, "in_port": port}, [], False
         table = 0
         while table is not None:

@@ -31,7 +31,7 @@ def in_namespaces(script: str, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 def machine() -> tuple[set[str], set[str]]:
-    """What a network of Mininet's would leave: interfaces, and files of an Open vSwitch."""
+    """Leftovers of a network of Mininet's: interfaces, and files of an Open vSwitch."""
     return interfaces(), set(map(str, Path("/run").glob("openvswitch/*")))
 
 
@@ -61,7 +61,7 @@ class Running(subprocess.Popen[str]):
         raise AssertionError(f"it ended before it said {words!r}: {said}")
 
     def ask(self, line: str) -> list[str]:
-        """What a line at the prompt of mn makes it say."""
+        """Output of a line at the prompt of mn."""
         self.type(f"{line}\npx print({_END_OF_ANSWER!r}, flush=True)")
         *said, last = self.read_until(_END_OF_ANSWER)
         return [*said, *filter(None, [last.removesuffix(_END_OF_ANSWER)])]

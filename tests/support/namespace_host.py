@@ -26,7 +26,7 @@ class NamespaceHost:
         return subprocess.Popen([*kernel_settings.entry(self), *argv], start_new_session=True, **options)
 
     def run(self, *argv: str) -> str:
-        """What a program prints that succeeds."""
+        """Output of a program that succeeds."""
         command = [*kernel_settings.entry(self), *argv]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

@@ -1,4 +1,4 @@
-"""What a hostile submission would try, in the confinement of submissions: prints what it could do and see, as JSON."""
+"""Attempts of a hostile submission in the confinement of submissions: prints what it could do and see, as JSON."""
 
 import contextlib
 import json

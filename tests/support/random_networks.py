@@ -9,7 +9,7 @@ from controllers.network.description import Host, Interface, Link, Network, Swit
 
 @st.composite
 def networks(draw):
-    """Up to 6 switches, linked at random (parallel links and separate parts too), up to 6 interfaces of 3 hosts."""
+    """Random networks: at most 6 switches (parallel links and separate parts too), and 3 hosts with 6 interfaces."""
     names = [f"s{i + 1}" for i in range(draw(st.integers(1, 6)))]
     chance = random.Random(draw(st.integers(0, 2**32 - 1)))
     free = {name: chance.sample(range(1, 40), 39) for name in names}

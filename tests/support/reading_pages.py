@@ -1,4 +1,4 @@
-"""What tests read of a page in a browser, and of a drawn figure."""
+"""Contents of a page in a browser, and of a drawn figure, as tests read them."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path

@@ -97,7 +97,7 @@ def plain_frame(size: int, mark: int = 0) -> bytes:
 
 
 def plain_frames(count: int, size: int = 1000) -> list[bytes]:
-    """So many frames, marked by their numbers."""
+    """Frames that are marked by their numbers."""
     return [plain_frame(size, number) for number in range(count)]
 
 

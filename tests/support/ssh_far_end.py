@@ -47,7 +47,7 @@ class Done:
         return json.loads(self.printed)["measurement"]
 
     def error(self, code=1):
-        """What it said when it failed: what is wrong, and no traceback."""
+        """Error output of a failed command: it says what is wrong, and has no traceback."""
         assert (self.code, self.printed) == (code, ""), self.said
         assert re.match(r"error: \S", self.said) and "Traceback" not in self.said, self.said
         return self.said
@@ -72,7 +72,7 @@ class ServerAndCommand:
         return self.run(*arguments, **named).found
 
     def refused(self, *arguments, code=1, **named):
-        """What the command says when it fails, in this process."""
+        """Error output of a command that fails in this process."""
         return self.run(*arguments, **named).error(code)
 
 
@@ -84,7 +84,7 @@ class FarEnd(ServerAndCommand):
         return self.server
 
     def left(self):
-        """What probes left at the far end."""
+        """Files that probes left at the far end."""
         return sorted(path.name for path in self.files.iterdir() if path.name.startswith(".flightpath"))
 
     def sessions(self):
@@ -108,7 +108,7 @@ class FarEnd(ServerAndCommand):
         return in_this_process(self._words(*arguments, files=() if file is None else (file,), **named))
 
     def stored(self):
-        """How many measurements are stored."""
+        """Number of stored measurements."""
         done = in_this_process(["history", "dtn", "--json", "--results", str(self.memory)])
         if done.code == 2 and "no measurement" in done.said:
             return 0

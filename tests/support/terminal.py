@@ -39,7 +39,7 @@ class Terminal:
         os.write(self._file, keys.encode())
 
     def read_until(self, expected: str, limit_s: float = 60) -> str:
-        """What appears up to a text that is expected."""
+        """Output up to a text that is expected."""
         deadline, shown = time.monotonic() + limit_s, ""
         while expected not in shown:
             assert time.monotonic() < deadline, f"waited for {expected!r} and saw {shown!r}"
@@ -51,7 +51,7 @@ class Terminal:
         return shown
 
     def read_to_end(self, limit_s: float = 60) -> str:
-        """What appears until the program ends."""
+        """Output until the program ends."""
         deadline, shown = time.monotonic() + limit_s, ""
         with contextlib.suppress(OSError):  # the terminal is gone
             while True:

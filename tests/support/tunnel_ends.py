@@ -27,7 +27,7 @@ def driver() -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Datagram:
-    """What a path carries: a GRE header, with or without a sequence number, and a packet."""
+    """Frame on a path: a GRE header, with or without a sequence number, and a packet."""
 
     path: int
     data: bytes

@@ -19,7 +19,7 @@ class WebFarEnd(ServerAndCommand):
         return self.server.url
 
     def left(self):
-        """What probes left at the far end."""
+        """Files that probes left at the far end."""
         return sorted(path.name for path in (self.files / "incoming").glob(f"{PREFIX}*"))
 
     def words(self, *arguments, file="", trusted=True):

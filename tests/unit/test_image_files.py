@@ -84,7 +84,7 @@ def test_each_package_is_locked_in_the_version_that_was_tested():
 
 
 def test_each_package_that_is_asked_for_is_locked():
-    """By what the installed project says: its requirements, and those of its extras."""
+    """Packages by the installed project's metadata: its requirements, and those of its extras."""
     for requirement in requires("flightpath"):
         name, extra = re.match(r"[\w.-]+", requirement)[0], re.search(r"extra == .(\w+)", requirement)
         of = next(of for of, extras in LISTS.items() if (extra[1] if extra else "test") in extras.split())

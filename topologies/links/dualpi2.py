@@ -15,10 +15,10 @@ from topologies.links.spec import LinkSpec
 KIND = "dualpi2"
 
 UNKNOWN_TO_TC = re.compile(r"\[Unknown qdisc, optlen=\d+\] ")
-"""What tc(8) writes into its JSON for options of a queue discipline that it does not know."""
+"""Text that tc(8) writes into its JSON for options of a queue discipline that it does not know."""
 
 COUNTERS = ("packets_in_c", "packets_in_l", "ecn_mark", "step_marks")
-"""Those of the statistics that only grow; `ecn_mark` counts step marks too."""
+"""Statistics that only grow; `ecn_mark` counts step marks too."""
 
 _MESSAGE = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence number, port
 _QDISC = struct.Struct("=BxxxiIII")  # tcmsg: family, interface, handle, parent, information

@@ -27,7 +27,7 @@ class Timer:
     def __init__(self) -> None:
         self.problem: Exception | None = None
         self.made_ns: dict[int, int] = {}
-        """When the changes that were due at a time had been made; both on CLOCK_MONOTONIC."""
+        """Time at which the changes that were due at a time had been made; both on CLOCK_MONOTONIC."""
         self._due: list[_Due] = []
         self._order = itertools.count()
         self._changed = threading.Condition()

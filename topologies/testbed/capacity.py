@@ -1,4 +1,4 @@
-"""What a network can carry between two hosts: the maximum flow over all its paths."""
+"""Capacity of a network between two hosts: the maximum flow over all its paths."""
 
 import itertools
 import math

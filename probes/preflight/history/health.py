@@ -109,7 +109,7 @@ def conditions(path: str, pasts: Sequence[PastMeasurement]) -> Iterator[Conditio
 
 @dataclass(frozen=True)
 class _Assessment:
-    """What one measurement says of a path.
+    """State of a path by one measurement.
 
     Attributes:
         is_faster: whether it is as far above the usual as a worse one is below.

@@ -1,4 +1,4 @@
-"""What ssh(1) writes at LogLevel DEBUG1 while it connects: times, facts, and the reason if it fails."""
+"""Reader of ssh(1)'s log at LogLevel DEBUG1 while it connects: times, facts, and the reason if it fails."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""How far downloads by SFTP request ahead of what has come: as far as the path goes, and not much further.
+"""Read-ahead of downloads by SFTP: requests in flight for as much as the path holds, and not much more.
 
 The far end's sshd keeps in memory what fits neither into the path nor into its socket. With several MB there, each byte
 costs it two to three times the processor time.

@@ -1,4 +1,4 @@
-"""What a web server's or a storage's refusal means, in words."""
+"""Explanations of a web server's or a storage's refusals."""
 
 import contextlib
 import re

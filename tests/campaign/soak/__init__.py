@@ -10,7 +10,7 @@ from flightpath.project import PROJECT
 from tests.campaign.outcome import Outcome
 
 AMOUNTS = {"tunnel": (3, 300), "relay": (12, 3600), "controller": (5_000, 1_000_000), "dashboard": (8, 300)}
-"""How much of each is the short form, and the full one: seconds of traffic, connections, seconds of a run."""
+"""Sizes of the short form and of the full one: seconds of traffic, connections, seconds of a run."""
 
 
 def run(short: bool) -> Iterator[Outcome]:

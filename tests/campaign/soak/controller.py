@@ -51,7 +51,7 @@ def soak(connections: float) -> Iterator[Outcome]:
 
 
 def _counted(testbed: Testbed) -> list[Counter[str]]:
-    """What the controller has counted: SYNs by what became of them, and events of connections."""
+    """Counters of the controller: SYNs by what became of them, and events of connections."""
     metrics = testbed.controller.view.metrics()
     return [
         Counter({key.split('"')[1]: round(value) for key, value in metrics.items() if key.startswith(family)})
@@ -83,7 +83,7 @@ def _connections(
 
 
 def _misjudged(syns: Counter[str], events: Counter[str], made: int, share: float) -> Iterator[str]:
-    """What the controller did wrong with the connections that were made, given this share of the machine."""
+    """Errors of the controller with these connections, given its share of the machine."""
     steered, opened = syns["steered"], events["opened"]
     unsteered = {outcome: count for outcome, count in syns.items() if outcome not in ("steered", "repeated")}
     if unsteered:

@@ -29,7 +29,7 @@ SLOW_S = 30.0
 """A page that takes so long is a fault: browsers show nothing meanwhile. In given time, see `given_time.py`."""
 
 _CELLS, _MORE_CELLS = 30, 4
-"""At the start, and later: a page's memory grows with them, and must not be taken for a leak."""
+"""Runs at the start, and later: a page's memory grows with them, and must not be taken for a leak."""
 
 _UPDATE_S = 2.0
 _MAX_ANSWER_S = 60.0
@@ -105,7 +105,7 @@ def _record(store: RunStore, run_id: str, number: int) -> None:
 
 
 def _missed(reports: list[dict], cells: int) -> Iterator[str]:
-    """What watchers did not see, or were refused."""
+    """Values that watchers did not see, or were refused."""
     ended = [it for it in reports if it["status"] == str(RunStatus.DONE)]
     if len(ended) < len(reports):
         yield f"{len(reports) - len(ended)} of {len(reports)} watchers did not see the end of the run"

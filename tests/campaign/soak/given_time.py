@@ -35,7 +35,7 @@ class ProcessorTime:
 
     @classmethod
     def read(cls) -> Self:
-        """Of now; in a sandbox `/proc` has its processes only, and those that have ended count for their parents."""
+        """The times now; in a sandbox `/proc` has its processes only, and those that ended count for their parents."""
         user, nice, system, _idle, _iowait, _irq, _softirq, steal = map(
             int, Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
         )
@@ -72,7 +72,7 @@ class GivenTime:
 
     @property
     def share(self) -> float:
-        """Of the time since the start: 0 to 1."""
+        """Share of the time since the start: 0 to 1."""
         return min(1.0, max(_PERIOD_S, self._given_s) / max(_PERIOD_S, time.monotonic() - self._began_s))
 
     def _run(self) -> None:

@@ -103,7 +103,7 @@ class _Session:
         self.filled_s = now_s - begun_s
 
     def outcome(self, name: str) -> Outcome:
-        """What came of it, when all is at rest."""
+        """Result of the traffic, when all is at rest."""
         downs = _sum(self._stats(), "downs") - self.downs_before
         if downs:
             self.faults.append(f"paths went down {downs} times, as the ends see them")
@@ -169,7 +169,7 @@ def _climb(network: Pair, tunnel: Tunnel, until: int) -> None:
 
 
 def _uneven(stats: dict[str, Any], name: str) -> Iterator[str]:
-    """What is wrong with the counters of one end."""
+    """Errors in the counters of one end."""
     sent, came = _sum([stats], "tx_packets"), _sum([stats], "rx_packets")
     left, drops = stats["out_packets"], stats["drops"]
     thrown = drops["duplicates"] + drops["stale"] + drops["strays"]

@@ -90,7 +90,7 @@ def ofctl(*words: str) -> str:
 
 
 def rules_in(switch: str) -> list[str]:
-    """What the switch has, without its counters and without what goes by itself."""
+    """The switch's rules, without counters and without rules that expire by themselves."""
     rules = [line.strip() for line in ofctl("--no-stats", "dump-flows", switch).splitlines() if "priority" in line]
     return sorted(rule for rule in rules if "hard_timeout" not in rule)
 

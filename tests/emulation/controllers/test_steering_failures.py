@@ -1,4 +1,4 @@
-"""What dies under way, links and the controller itself; and a host that floods the controller."""
+"""Failures under way, of links and of the controller itself; and a host that floods the controller."""
 
 import time
 

@@ -50,7 +50,7 @@ def attacked(tmp_path: Path) -> Checked:
 @pytest.mark.starts_kernels
 @pytest.mark.timeout(300)
 def test_a_program_cannot_become_root_of_the_kernel_and_write_its_own_marks(tmp_path):
-    """As whoever runs it, it writes into folders that are its own, and does not see where answers go."""
+    """A submission writes into its own folders, whoever runs it, and does not see where answers go."""
     found = attacked(tmp_path)
     assert found.points == 0
     writes = "writes to ['/dev/shm', '/tmp', '/var/tmp'], sees [], there is a stub, ended with -11"

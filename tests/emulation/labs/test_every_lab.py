@@ -22,7 +22,7 @@ VARIANTS = 5 if EVERYTHING else 2
 
 
 def chosen(lab: Lab, number: int) -> dict[str, Attempt]:
-    """What is tried in a variant, by name."""
+    """Attempts that are tried in a variant, by name."""
     every = attempts(lab, variant(number))
     wrong = [name for name in every if name != "solution"]
     assert len(wrong) >= 4, "an empty folder and three mistakes"
@@ -35,7 +35,7 @@ def variant(number: int) -> Variant:
 
 
 def experiment(lab: Lab, attempt: Attempt) -> str:
-    """What an experiment depends on: attempts that differ in nothing else need only one."""
+    """Settings on which an experiment depends: attempts that differ in nothing else need only one."""
     return json.dumps([lab.number, attempt.files, dict(lab.tried(attempt.answers))], sort_keys=True)
 
 

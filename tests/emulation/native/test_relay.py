@@ -48,7 +48,7 @@ def test_memory_is_bounded_and_what_has_no_room_is_dropped_like_from_a_full_queu
 
 
 def test_gso_packets_pass_in_one_piece_and_have_memory_of_their_own(make_link):
-    """What a link does to segments one by one is conformance: ../topologies/test_link_conformance.py."""
+    """Conformance shows what a link does to segments one by one: ../topologies/test_link_conformance.py."""
     link = make_link("rate_bps=300000000,delay_ns=50000000,jitter_ns=500000", "", "--memory", "6000000")
     data = os.urandom(8 << 20)
     with tcp_transfer(link, data) as arrived:

@@ -153,7 +153,7 @@ def load(tmp_path):
 
 
 def due_ms(run: LoadRun) -> list[int]:
-    """When the requests of all students are due if the first of them arrives when the run says so."""
+    """Times at which all students' requests are due if the first of them arrives when the run says so."""
     zero_ms = int(run.samples.due_ms.min())
     return sorted(zero_ms + student * 100 + k * 50 for student in range(STUDENTS) for k in range(len(REQUESTS)))
 

@@ -23,7 +23,7 @@ LINK = "bw=50 delay=5ms queue=1bdp"
 
 
 class Pair(Topo):
-    """As written for Mininet."""
+    """A topology as written for Mininet."""
 
     def build(self, delay="10ms"):
         self.addLink(self.addHost("left"), self.addHost("right"), bw=20, delay=delay)

@@ -38,7 +38,7 @@ def test_the_kernel_sizes_the_buffer_if_nobody_does(tmp_path):
 
 
 def beside_traffic(repetition: int) -> SimpleNamespace:
-    """What a run says of a cell with cross traffic."""
+    """Output of a run about a cell with cross traffic."""
     return SimpleNamespace(plan=SimpleNamespace(seed=1), cell=Cell({"traffic": CROSS}, repetition))
 
 

@@ -111,7 +111,7 @@ def test_a_cut_is_on_the_page_where_packets_no_longer_arrive(tmp_path):
 
 
 def _shows_what_was_captured(page, capture, recording, folder):
-    """At ten random moments, as many bytes have entered the link and arrived on it as tcpdump saw at its end."""
+    """Bytes that entered the link and arrived on it are as many as tcpdump saw at its end, at ten random moments."""
     facts, columns = shown(page)
     # What recording costs is on record, unless this machine was too busy to tell.
     assert recording.get("slowdown", math.inf) > 1

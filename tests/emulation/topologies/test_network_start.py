@@ -62,7 +62,7 @@ def test_programs_and_transactions_of_a_start_do_not_grow_with_switches_and_link
 
 
 def counts_of(topology, monkeypatch) -> dict[str, int]:
-    """What a network costs, whatever the machine does beside it."""
+    """Cost of a network, whatever the machine does beside it."""
     programs, transactions, bridges = [], [], []
     start, transact = subprocess.Popen.__init__, Database.transact
 

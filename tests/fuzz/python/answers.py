@@ -1,4 +1,4 @@
-"""What a guest answers for a cell, in files of the folder that it shares: a result, or an error in a sentence."""
+"""Answers of a guest for a cell, in files of the folder that it shares: a result, or an error in a sentence."""
 
 import contextlib
 import functools

@@ -64,7 +64,7 @@ def _take(segment: Segment, frame: bytes, table: ConnectionTable, port: int, now
 
 @cache
 def originals() -> list[bytes]:
-    """Those that say something about connections more often than the rest."""
+    """Frames that say something about connections more often than the rest."""
     everything = [frame for name in CAPTURES for frame in frames(name)]
     segments = [(frame, parse_segment(frame)) for frame in everything]
     return everything + [frame for frame, it in segments if it and (it.is_syn or it.is_syn_ack)] * 10

@@ -111,7 +111,7 @@ def _varied(chance: random.Random, body: bytes) -> bytes:
 
 @cache
 def _originals() -> list[tuple[int, bytes]]:
-    """What a switch sends, by its number: type, and what follows the header."""
+    """Messages of a switch by number: type, and what follows the header."""
     rules = [_stored(rule) for rule in _rules(NETWORK)]
     of_frame = bytearray()
     ofproto_v1_3_parser.OFPMatch(in_port=9, eth_type=0x800).serialize(of_frame, 0)

@@ -12,7 +12,7 @@ from tests.fuzz.stores import exported, seeded
 from tests.fuzz.views import look_at_command, look_at_some
 
 _DRAWN = 50
-"""Of so many inputs, the figures of one are drawn: that takes seconds."""
+"""Number of inputs of which the figures of one are drawn: that takes seconds."""
 
 
 def made(chance: random.Random) -> bytes:

@@ -27,7 +27,7 @@ _COLUMNS = [
 ]
 _OF_CELLS = "cell_id IN (SELECT cell_id FROM cells WHERE run_id = ?)"
 _OWN = {"metrics": _OF_CELLS, "series": _OF_CELLS, "lab_checks": "? <> course"}
-"""Where rows are not of a run, those that are changed all the same."""
+"""Rows that are changed although they are of no run."""
 
 _TEXTS_OF_JSON = ("plan", "environment", "command", "parameters", "found", "facts", "reasons", "hints")
 

@@ -1,4 +1,4 @@
-"""How the runs of a claim are made up."""
+"""Recipes for the runs of a claim."""
 
 import random
 import tomllib
@@ -49,7 +49,7 @@ NO_CHANGE = Change({})
 
 @dataclass(frozen=True)
 class Case:
-    """What is fed to a claim, and what it must say.
+    """Input of a claim, and the verdicts that it must give.
 
     In a file, a table with the sentence of the claim has metrics as keys, with the values that each has in the
     `opposite` and in a `tie`, or in place of that at a `bound`, which is not decided. Further keys are the attributes
@@ -114,7 +114,7 @@ def case_in(cases: Mapping[str, Case], sentence: str) -> Case | None:
 
 @dataclass(frozen=True)
 class World:
-    """What a paper measured.
+    """Measurements of a paper.
 
     Attributes:
         paper: the metrics of a cell, in the units of the claims' metrics; `spread` is a power of the noise, and

@@ -1,4 +1,4 @@
-"""What the papers and our own experiments found, cell by cell."""
+"""Findings of the papers and of our own experiments, cell by cell."""
 
 import itertools
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ FTP_OF_TUNNELS = {"tun4_path4": 2.94, "tun4_path6": 2.97, "tun6_path4": 2.83, "t
 
 
 def _processors(percent: float) -> dict[str, float]:
-    """What the papers state of a machine is taken for that of each host, and of both and the links."""
+    """Returns the paper's value of a machine for each host, and for both and the links."""
     return dict.fromkeys(PROCESSOR_TIMES.values(), percent)
 
 
@@ -206,7 +206,7 @@ def _converging(point: Point) -> Values:
 LOADS = (50.0, 500.0, 571.0, 667.0, 800.0)
 REQUESTS = 80_000
 CAPACITY = 560.0
-"""What one path carries, in requests/s."""
+"""Capacity of one path, in requests/s."""
 
 TCP_RATES = {50.0: 49.0, 500.0: 478.0, 571.0: 510.0, 667.0: 535.0, 800.0: 554.5}
 MPTCP_RATES = {50.0: 50.0, 500.0: 536.0, 571.0: 600.0, 667.0: 700.0, 800.0: 804.0}

@@ -1,1 +1,1 @@
-"""Where and when tests run: in virtual time, by how many workers, and how long each took."""
+"""Places and times of tests: in virtual time, by how many workers, and how long each took."""

@@ -1,4 +1,4 @@
-"""Which worker runs which test: as many virtual-time kernels at once as processors, and the other tests beside them.
+"""Schedule of tests: as many virtual-time kernels at once as processors, and the other tests beside them.
 
 A kernel computes all the time, and takes one processor. Most other tests wait.
 """
@@ -36,7 +36,7 @@ def _expected_s(item: pytest.Item) -> float:
 
 
 def _unit_of(nodeid: str) -> str:
-    """What one worker runs as a whole: the file of a test, or the test."""
+    """Unit that one worker runs as a whole: the file of a test, or the test."""
     file = nodeid.partition("::")[0]
     return file if any(_has_mark(file, mark) for mark in (virtual_tests.MARK, TOGETHER)) else nodeid
 

@@ -1,4 +1,4 @@
-"""How long tests took, and how much processor time: plugins that measure and keep it."""
+"""Duration and processor time of tests: plugins that measure and keep them."""
 
 import json
 import os

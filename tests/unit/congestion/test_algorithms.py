@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no 
 
 
 def flow(trial: Trial) -> Course:
-    """What a flow did, beside what the model of its algorithm would have done."""
+    """Course of a flow, beside that of its algorithm's model."""
     return course(simulate(trial), MODELS[trial.algorithm]())
 
 

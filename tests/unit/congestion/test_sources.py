@@ -135,7 +135,7 @@ void PROGRAM(bad_avoid, struct sock *sk, __u32 ack, __u32 acked)
 }
 """
 LOGS = PROJECT / "tests/data/verifier"
-"""What Linux 6.18 said of programs, shortened in the middle."""
+"""Messages of Linux 6.18 about programs, shortened in the middle."""
 WITH_LINES = (LOGS / "with_lines.txt").read_text()
 WITHOUT_LINES = WITH_LINES.replace(" @ bad.bpf.c:1", "").replace(" @ bad.bpf.c:4", "").replace(" @ bad.bpf.c:5", "")
 TOO_LARGE = (LOGS / "too_large.txt").read_text()

@@ -1,4 +1,4 @@
-"""Which flows are one connection: on the kernel's own handshakes, and with whatever hostile hosts send."""
+"""Flows that are one connection: on the kernel's own handshakes, and with whatever hostile hosts send."""
 
 from collections import Counter as Tally
 from dataclasses import replace
@@ -60,7 +60,7 @@ def restored(number: int, key: FlowKey, path: int = 0, ingress=PORT, *, backup=F
 
 
 def opened_by_the_kernel(name: str) -> tuple[ConnectionTable, list[FlowKey]]:
-    """What a table makes of a capture, and the flows in it in the order of their SYNs."""
+    """Connections that a table makes of a capture, and the flows in it in the order of their SYNs."""
     table, opened = ConnectionTable(), []
     for segment, options in segments(name):
         if segment.is_syn:

@@ -1,4 +1,4 @@
-"""What a network that nobody described turns out to be, and what a hostile host cannot make of it."""
+"""Discovery of a network that nobody described, and what a hostile host cannot make of it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What os-ken alone would do otherwise: the order of its event loop, and messages that it would read for ever."""
+"""Differences from os-ken alone: the order of its event loop, and messages that it would read for ever."""
 
 import struct
 

@@ -50,7 +50,7 @@ def topology_of(states) -> Topology:
 
 
 def in_use_of(states):
-    """What other subflows of the connection may use."""
+    """Links that other subflows of the connection may use."""
     return st.dictionaries(st.sampled_from([state.edge for state in states]), st.integers(1, 3)).map(Counter)
 
 
@@ -165,7 +165,7 @@ RANKS = {
     ),
     "single": lambda links, used: used.count(0),
 }
-"""What each policy wants least of: of the links of a path, and of how many other subflows use each of them."""
+"""Cost that each policy minimises: of the links of a path, and of how many other subflows use each of them."""
 
 
 @pytest.mark.parametrize("name", RANKS)

@@ -1,4 +1,4 @@
-"""Where the view may be served, and how its server answers: on loopback only, and read only."""
+"""Addresses at which the view may be served, and its server's answers: on loopback only, and read only."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What rules, labels and cookies tell a controller that takes over."""
+"""State in rules, labels and cookies, for a controller that takes over."""
 
 from collections.abc import Iterable
 from dataclasses import replace

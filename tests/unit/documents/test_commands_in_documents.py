@@ -45,7 +45,7 @@ def shown(start: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def unknown(words: list[str]) -> list[str]:
-    """What a command of `flightpath` does not have of the words that name it and of its options."""
+    """Words and options in a command of `flightpath` that it does not have."""
     if words[:2] == ["museum", "run"]:
         words = ["run", f"{words[2]}.toml", *words[3:]]
     name, *rest = words

@@ -21,7 +21,7 @@ def run(folder: Path, *words: str, **environment: str) -> subprocess.CompletedPr
 
 
 def completed(line: str, **environment: str) -> list[str]:
-    """What a shell would offer after the line, as argcomplete's own shell code asks."""
+    """Words that a shell would offer after the line, as argcomplete's own shell code asks."""
     asking = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
     script = f"exec 8>&1 9>&2 >/dev/null; exec {FLIGHTPATH}"
     told = finished(["bash", "-c", script], env={**os.environ, **environment, **asking})

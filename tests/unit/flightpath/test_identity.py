@@ -1,4 +1,4 @@
-"""What a run says of the program that made it, so that a comparison can name it."""
+"""Identity of the program that made a run, so that a comparison can name it."""
 
 import os
 import re

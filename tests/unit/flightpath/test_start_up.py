@@ -1,4 +1,4 @@
-"""What is loaded before it is needed: on a slow machine it is most of the time that a network takes to start."""
+"""Modules loaded before they are needed: on a slow machine most of the time that a network takes to start."""
 
 import sys
 

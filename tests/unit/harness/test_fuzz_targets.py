@@ -56,7 +56,7 @@ def test_an_input_that_made_a_fault_is_read_or_refused(file):
 
 
 def name_in(content: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What the loader says of an object."""
+    """Output of the loader about an object."""
     file = folder / "object.o"
     file.write_bytes(content)
     return finished([native.binary("congestion_loader"), "name", str(file)], timeout=10)
@@ -72,7 +72,7 @@ def whole() -> bytes:
 
 
 def section(content: bytes, name: bytes) -> int:
-    """Where the header of a section begins."""
+    """Offset of the header of a section."""
     begin, size, count, names = *struct.unpack_from("<Q", content, 40), *struct.unpack_from("<HHH", content, 58)
     texts = struct.unpack_from("<Q", content, begin + names * size + 24)[0]
     headers = [begin + number * size for number in range(count)]

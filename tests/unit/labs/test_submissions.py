@@ -1,4 +1,4 @@
-"""What students hand in, and what of it is copied: nothing in it can be trusted."""
+"""Submissions of students, and what of them is copied: nothing in them can be trusted."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Where programs listen for requests: sockets that were left behind, and those that are in use."""
+"""Paths of control sockets: those that were left behind, and those that are in use."""
 
 import ctypes
 import os

@@ -172,7 +172,7 @@ def test_corruption_flips_one_bit_behind_the_ethernet_header_and_delivers_the_pa
 
 
 def delays(line, count=4000, gap=20 * MS):
-    """Of frames so far apart that none waits for another."""
+    """Returns the delays of frames so far apart that none waits for another."""
     found = []
     for number in range(count):
         line.send(plain_frame(100, number), now=number * gap)

@@ -57,7 +57,7 @@ def test_messages_hold_datagrams_of_one_size_and_at_most_what_the_kernel_cuts():
 
 
 def delivered(end, packets):
-    """What the device gets of packets that arrive in order."""
+    """Packets that the device gets if they arrive in order."""
     for number, packet in enumerate(packets):
         end.receive(0, numbered(number, packet))
     return end.written()
@@ -73,7 +73,7 @@ def test_without_offloads_each_datagram_is_a_message_and_each_packet_is_written_
 
 
 def without_identification(packets):
-    """What must arrive: all but the identification of IPv4 packets that must not be fragmented (RFC 6864, 4.1)."""
+    """Bytes that must come: all but the identification of IPv4 packets that may not be fragmented (RFC 6864, 4.1)."""
     return [each[:4] + each[6:10] + each[12:] if each[0] >> 4 == 4 else each for each in packets]
 
 
@@ -230,7 +230,7 @@ def test_segments_are_clamped_to_what_fits_and_the_checksum_mended(before, direc
 
 
 def paths_of(end, count):
-    """Of packets that are sent each by itself: the order of decisions."""
+    """Order of decisions on packets that are sent each by itself."""
     return [end.send(single(udp_packet(number, 1000)))[0].path for number in range(count)]
 
 

@@ -100,7 +100,7 @@ mkdir -p "$home/bin" "$home/lib/ext" "$home/.maven" && touch "$home/bin/ApacheJM
 
 @pytest.fixture
 def checksums(tmp_path):
-    """Of what LAYOUT makes."""
+    """Checksums of the files in LAYOUT."""
     path = tmp_path / "files.sha256"
     path.write_text(f"{hashlib.sha256(b'').hexdigest()}  bin/ApacheJMeter.jar\n")
     return path

@@ -53,7 +53,7 @@ def certified(facts, *reasons):
 
 
 def rows(facts):
-    """Those of the links, and that of the cell."""
+    """Verdicts of the links, and that of the cell."""
     result = certified(facts)
     read, _ = read_facts(result.certificate)
     return certificates.link_rows(read), certificates.certificate_row(result, read)

@@ -27,7 +27,7 @@ WORDS = {"title": "Goodput", "x_label": "paths", "y_label": "goodput (Mbit/s)"}
 
 
 def cells(verdict: Verdict = Verdict.FAITHFUL) -> list[CellResult]:
-    """Of two paths the first repetition has this verdict."""
+    """Returns cells over several paths; the first repetition over two of them has this verdict."""
     made = [
         measured({"paths": paths, "kind": kind, "policy": policy}, repetition, goodput=paths * rate + repetition)
         for paths in (1, 2, 4)

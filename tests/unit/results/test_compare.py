@@ -1,4 +1,4 @@
-"""What differs between runs is shown with its interval; what the data cannot show is not called a difference."""
+"""Differences between runs are shown with their intervals; what the data cannot show is not called a difference."""
 
 import json
 import random

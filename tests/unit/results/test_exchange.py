@@ -28,7 +28,7 @@ from tests.support.stored_runs import cell_results, everything
 KINDS = ["json", "csv", *(["parquet"] if importlib.util.find_spec("pyarrow") else [])]
 CELL = ("runs", 0, "cells", 0)
 NO_RUN_IDS = ["../../etc", "..", "a/b", "", "a\n", "x" * 300, "latest", f"{DATABASE_NAME}-wal".upper()]
-"""What cannot be the name of a run's folder, and what means something else in a store."""
+"""Names that cannot be those of a run's folder, and names that mean something else in a store."""
 
 
 def made(location: StoreLocation | Path) -> Store:

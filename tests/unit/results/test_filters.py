@@ -1,4 +1,4 @@
-"""Which runs a filter leaves: by what was asked for, where and when it ran, and whether it may be believed."""
+"""Runs that a filter leaves: by what was asked for, where and when it ran, and whether it may be believed."""
 
 import json
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def store(location) -> Store:
 
 
 def days(listed) -> list[int]:
-    """Those on which the runs of a list in JSON began."""
+    """Days on which the runs of a list in JSON began."""
     return [int(run["started_at"][8:10]) for run in json.loads(listed.out)["runs"]]
 
 

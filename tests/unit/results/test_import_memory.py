@@ -1,4 +1,4 @@
-"""How much memory an import may take: what the machine has, and what control groups of either version leave."""
+"""Memory that an import may take: of the machine, and of what control groups of either version leave."""
 
 import zipfile
 

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: whether it really does, its links by their hosts, and their load."""
+"""Page of a run that goes on: whether it really does, its links by their hosts, and their load."""
 
 import json
 import platform

@@ -82,7 +82,7 @@ def test_in_virtual_time_machines_do_not_matter():
 
 
 def test_a_machine_that_measured_more_of_one_run_is_no_change_between_runs():
-    """Of the one run the slow machine measured most cells, of the other few."""
+    """The slow machine measured most cells of the one run, and few of the other."""
     before = [cell for cell in run({"b": 0.7}, 1, repeat=24) if _host(cell) == "b" or cell.cell.repetition < 8]
     after = [cell for cell in run({"b": 0.7}, 2, repeat=24) if _host(cell) != "b" or cell.cell.repetition < 8]
     compared = compare_runs((record("one"), before), (record("two"), after), [RATE])

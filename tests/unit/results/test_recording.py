@@ -187,7 +187,7 @@ def test_a_file_is_read_whole_or_refused(tmp_path: Path):
 
 
 def test_a_pcapng_file_has_the_headers_and_what_became_of_each_packet(tmp_path: Path):
-    """As tcpdump reads it, checksums included."""
+    """tcpdump reads them, checksums included."""
     burst = [{"time": 10, "identity": number, "seq": 1000 * number + 1, "ecn": 3} for number in range(5)]
     ends = [("10.0.0.1:1", "10.0.0.2:2"), ("10.0.0.2:2", "10.0.0.1:1"), ("fd00::1:7", "fd00::2:9")]
     known = [flow(number, *each) for number, each in enumerate(ends)]

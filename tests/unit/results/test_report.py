@@ -1,4 +1,4 @@
-"""What `flightpath results` prints and writes, from the store alone."""
+"""Text and pages of `flightpath results`, from the store alone."""
 
 import base64
 import hashlib
@@ -119,7 +119,7 @@ def test_plot_of_a_scenario_that_is_not_here_is_a_usage_error(store, told, scena
 
 
 def fetched_by(page: str) -> list[str]:
-    """What a page would fetch, or lead to outside of itself."""
+    """Addresses that a page would fetch, or that lead outside of it."""
     return re.findall(r'[\s:](?:src|href)="([^"#][^"]*)"', page)
 
 

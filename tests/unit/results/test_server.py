@@ -23,7 +23,7 @@ def location(tmp_path, server) -> StoreLocation:
 
 
 def columns(server, location: StoreLocation) -> list[tuple]:
-    """Those of all tables."""
+    """Rows of all tables."""
     question = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
     return sorted(server.sql(question, location.server.database))
 
@@ -164,7 +164,7 @@ def test_an_export_that_the_server_cannot_keep_changes_nothing(location, tmp_pat
 
 
 def test_several_may_read_while_one_writes(location):
-    """As a dashboard's threads do."""
+    """A dashboard's threads do so."""
     store = Store.open(location)
     run_id = begin(store)
     with store.writing() as session, store.reading() as one, store.reading() as another:

@@ -77,7 +77,7 @@ def test_a_run_tells_what_it_was_and_how_it_ended(store):
 
 
 def test_runs_that_begin_in_one_second_never_share_an_id(store, monkeypatch):
-    """As when a class begins at once: the four characters that tell them apart are random."""
+    """A class may begin at once: the four characters that tell the IDs apart are random."""
     drawn = iter(["abcd", "abcd", "abcd", "ef01"])
     monkeypatch.setattr(secrets, "token_hex", lambda _bytes: next(drawn))
     second = datetime(2026, 11, 22, 12, tzinfo=UTC)

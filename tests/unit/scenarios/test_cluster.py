@@ -41,7 +41,7 @@ def own_turns(tmp_path, monkeypatch):
 
 
 def never() -> None:
-    """What is called by who waits: the test would wait for ever."""
+    """Fails the test: whoever calls this has to wait, and would wait for ever."""
     raise AssertionError("it has to wait")
 
 
@@ -115,12 +115,12 @@ def test_a_result_comes_back_as_it_was(result):
 
 
 def about(host: str) -> dict[str, Any]:
-    """What a worker there says of itself; this test has only one machine."""
+    """Identity that a worker there reports; this test has only one machine."""
     return {"host": host, "machine": f"boot of {host}", "identity": identity(), "clocks": list(Clock)}
 
 
 def unusable(host: str) -> Outcome:
-    """What a worker there sends that was busy."""
+    """Result that a worker there sends that was busy."""
     result = CellResult(PLANNED.cell, Measurement(), Certificate(Verdict.UNUSABLE, ("it was busy",)))
     return Outcome(worker=about(host), answer=Returns.of(measure_cell).answer(lambda: result))
 
@@ -130,7 +130,7 @@ def workers(*hosts: str) -> Workers:
 
 
 def judge_on(on: Workers, progress: Mock | None = None):
-    """How a cluster of these workers judges what it is sent of one cell, and shows it."""
+    """Judgement and display of one cell's results by a cluster of these workers."""
     cluster, cell, run = ClusterExecutor("tls://x", Path("no key")), SentCell(PLANNED, 0), Mock(plan=REAL)
     cluster.workers, run.progress = on, progress
     return lambda outcome: cluster._judged(run, cell, lambda: outcome)

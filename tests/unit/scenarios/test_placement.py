@@ -1,4 +1,4 @@
-"""Where and by which clock a run's cells are measured, as command lines and plans say it."""
+"""Place and clock of a run's cells, as command lines and plans say it."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Which stored runs may be continued, and which only after somebody has confirmed it."""
+"""Stored runs that may be continued, and those only after somebody has confirmed it."""
 
 import platform
 from collections import Counter

@@ -219,7 +219,7 @@ def test_a_table_that_is_written_during_a_run_ends_it_and_the_run_goes_on_only_w
 
 
 def test_cells_that_are_done_in_another_order_keep_their_numbers(store):
-    """As in a trial, and as with several cells at once."""
+    """A trial changes the order, and so do several cells at once."""
     on, planned = _Executor(lambda number, load: _ENOUGH), _LOADS.cells()
     _measured(store, on, scenario=_Scalable())
     heaviest = next(cell for cell in planned if cell.parameters["load"] == 800)

@@ -30,7 +30,7 @@ def test_a_link_is_told_beside_what_was_asked(fields, line, is_right):
 
 
 class Network:
-    """What a Certifier reads of a network, the processors and the clock; a second has 100 ticks of processor time."""
+    """Answers to a Certifier about a network, processors and the clock; a second has 100 ticks of processor time."""
 
     def __init__(self, monkeypatch) -> None:
         self.now = self.idle = self.sent = 0.0

@@ -1,4 +1,4 @@
-"""What conformance does not show of tc's commands: limits, large packets, and what is refused."""
+"""Parts of tc's commands that conformance does not show: limits, large packets, and refusals."""
 
 from pathlib import Path
 

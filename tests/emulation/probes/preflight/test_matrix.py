@@ -85,7 +85,7 @@ class Sites:
         return self.hosts[0].popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT)
 
     def temporary_folders(self) -> list[list[Path]]:
-        """What probes have made at each host."""
+        """Files that probes have made at each host."""
         return [list(files.glob(f"{PREFIX}*")) for files in self._files]
 
 

@@ -1,4 +1,4 @@
-"""What is not the path's figure is not taken for it: a disk that is really slow, and a cipher that is."""
+"""A limit that is not the path's is not taken for it: a disk that is really slow, and a cipher that is."""
 
 import os
 import platform

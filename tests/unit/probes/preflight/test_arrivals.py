@@ -28,7 +28,7 @@ def _status(request, code, text):
 
 
 class Heard(list):
-    """What the replies were taken for, in their order: what begins, with its bytes after it, and statuses."""
+    """Parsed replies in their order: what begins, with its bytes after it, and statuses."""
 
     def __init__(self):
         self.parser = ReplyParser(lambda *begun: self.extend([begun, b""]), self._add, lambda *told: self.append(told))

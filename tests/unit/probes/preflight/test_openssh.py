@@ -1,4 +1,4 @@
-"""What is made of the words of ssh(1), and of the window of its channels.
+"""Parsing of the words of ssh(1), and of the window of its channels.
 
 More of its errors, as it really says them, are in `tests/emulation/probes/preflight/test_ways_in.py`.
 """

@@ -1,4 +1,4 @@
-"""What preflight does not do for a hostile far end, and does not show to other users of this machine."""
+"""Precautions of preflight against a hostile far end, and against other users of this machine."""
 
 import itertools
 import os

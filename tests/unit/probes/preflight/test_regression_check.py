@@ -1,4 +1,4 @@
-"""What measurements are said to mean, tried on histories of which the truth is known."""
+"""Meaning of measurements, tried on histories of which the truth is known."""
 
 import math
 import random

@@ -301,7 +301,7 @@ DATA = {
     *("throughput-bits", "throughput-bytes", "receiver-throughput-bits", "sent", "lost", "jitter", "stream-id"),
     *("start", "end", "rtt", "tcp-window-size", "retransmits", "omitted"),
 }
-"""What pScheduler's schema of a throughput result allows for a stream, an interval, and their sum."""
+"""Fields that pScheduler's schema of a throughput result allows for a stream, an interval, and their sum."""
 
 
 @pytest.mark.parametrize(("spec", "ends"), [(upload(), ("here", HOST)), (TransferSpec(), (HOST, "here"))])

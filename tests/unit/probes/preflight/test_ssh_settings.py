@@ -1,4 +1,4 @@
-"""What ssh(1) says of a host, and the keys by which hosts are known."""
+"""Settings that ssh(1) has for a host, and the keys by which hosts are known."""
 
 import dataclasses
 
