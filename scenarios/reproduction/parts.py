@@ -316,6 +316,15 @@ _ALL = (
         scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
+    # The smaller file with as many streams: what a larger one brings.
+    Part(
+        "dtn_streams_smaller",
+        "netpreflight",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 4, 8)} --repeat 4",
+        cell_s=34,
+        scenario_name="dtn_streams",
+        adds_to="dtn_streams",
+    ),
     # With the larger buffer the same connections are as fast, repetition by repetition.
     Part(
         "dtn_streams_buffer",

@@ -1,4 +1,4 @@
-"""Which changes of a verdict fail the check, and which are only reported."""
+"""Changes of a verdict that fail the check, and those that are only reported."""
 
 import json
 from dataclasses import replace

@@ -221,7 +221,7 @@ def test_each_part_has_the_papers_size_too():
 
 
 def settings(part):
-    """Those that concern all its cells."""
+    """Returns the settings that concern all of a part's cells."""
     return {name: value for name, value in part.plan().settings.items() if name != "mptcp_size_mb"}
 
 
