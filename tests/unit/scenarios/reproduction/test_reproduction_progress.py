@@ -202,8 +202,8 @@ def test_a_wrong_command_line_is_an_error_in_one_line(words, message, tmp_path, 
 BY_NAME = {part.name: part for part in PARTS}
 
 
-def test_all_parts_take_little_more_than_two_hours():
-    assert sum(part.estimate_s(jobs=2) for part in PARTS) <= 7600
+def test_all_parts_take_two_hours_and_a_quarter_roughly():
+    assert sum(part.estimate_s(jobs=2) for part in PARTS) <= 8400
 
 
 @pytest.mark.parametrize("part", [*PARTS, *FULL_SIZE], ids=lambda part: f"{part.name} {part.options[:6]}")
@@ -261,7 +261,8 @@ def test_each_claim_is_about_a_clock_that_a_part_has(scenario):
 def test_parts_are_chosen_by_name_in_their_own_order():
     assert chosen(()) == list(PARTS)
     assert [part.name for part in chosen(["dtn_tools", "dtn_buffers"])] == ["dtn_buffers", "dtn_tools"]
-    together = ["congestion_quadpath", "congestion_quadpath_mptcp", "congestion_quadpath_scalable"]
+    suffixes = "", "_mptcp", "_tunnels", "_scalable"
+    together = [f"congestion_quadpath{suffix}" for suffix in suffixes]
     for name in together:
         assert [part.name for part in chosen([name])] == together, "they are judged together"
     with pytest.raises(UsageError, match="'dtn_windows'") as refused:
