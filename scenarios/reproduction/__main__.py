@@ -15,7 +15,8 @@ from flightpath.units import format_span
 from results.store.store import Store
 from scenarios.reproduction import check, parts, writing
 from scenarios.reproduction.measuring import command, measure, remaining_s
-from scenarios.reproduction.parts import PARTS, Part
+from scenarios.reproduction.part import CORES, Part
+from scenarios.reproduction.parts import PARTS
 from scenarios.reproduction.progress import State, state_of
 from scenarios.reproduction.record import Record, newest_evidence, read, record_of
 
@@ -118,7 +119,7 @@ def _dry_run(wanted: Sequence[Part], folder: Path, options: argparse.Namespace) 
         print(f"{state.part.name:32} {state.next:9} {cells:20} {state.part.clock:8} {left}")
         words = command(state, folder, jobs, options.cluster)
         print(f"  {' '.join(['python', *words[words.index('-m') :]])}")
-    print(f"about {format_span(sum(remaining_s(state, jobs) for state in states))} on {parts.CORES} cores")
+    print(f"about {format_span(sum(remaining_s(state, jobs) for state in states))} on {CORES} cores")
     return 0
 
 

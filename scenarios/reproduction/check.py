@@ -9,7 +9,7 @@ from flightpath.identity import git
 from flightpath.project import PROJECT
 from results.records import ClaimVerdict
 from scenarios.reproduction.measuring_code import is_same_program
-from scenarios.reproduction.parts import Part
+from scenarios.reproduction.part import Part
 from scenarios.reproduction.record import JudgedClaim, MeasuredPart, Record
 
 _DECIDED = (ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_REPRODUCED)

@@ -15,7 +15,7 @@ from flightpath.errors import UntrustworthyResult
 from flightpath.launcher import python_module
 from flightpath.libc import end_with
 from flightpath.units import format_span
-from scenarios.reproduction.parts import CORES
+from scenarios.reproduction.part import CORES
 from scenarios.reproduction.progress import Next, State
 
 _MEASURED = (0, UntrustworthyResult.exit_code)

@@ -1,79 +1,15 @@
-"""The parts of the record: runs, each with its form and its clock. To add one, add it to `PARTS`."""
+"""The parts of the record: runs, each with its form and its clock. To add one, add it to `_ALL`."""
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from experiments import catalogue
-from experiments.plan import Plan
-from experiments.scenario import Scenario
 from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from flightpath.suggestions import did_you_mean
-from scenarios.command import runner
-from scenarios.command.options import request_from
 from scenarios.multipath.model_claims import SERVICE_TIME_US
-
-CORES = 2
-"""Number of cores that the estimates assume by default."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One run of the record.
-
-    Several parts may run the same scenario, for example on both clocks. A claim is then judged by the first of them
-    that tests it.
-
-    Attributes:
-        name: for `PART="…"`; usually the scenario's.
-        paper: name of the paper's file in `papers/`.
-        options: the scenario's options; the clock, the jobs and the store are added. Empty: only in the papers' size.
-        cell_s: processor time of one cell in virtual time, roughly, as measured; 0 on the real clock, where the
-            scenario itself knows how long a cell takes.
-        full, full_cell_s: both in the paper's own size; empty: there is none.
-        is_ours: whether none of its claims is the paper's.
-        adds_to: name of the part with whose cells its own are judged: more repetitions of some, or further values.
-    """
-
-    name: str
-    paper: str
-    options: str = ""
-    cell_s: float = 0.0
-    clock: Clock = Clock.VIRTUAL
-    scenario_name: str = ""
-    full: str = ""
-    full_cell_s: float = 0.0
-    is_ours: bool = False
-    adds_to: str = ""
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario that is run."""
-        return catalogue.get(self.scenario_name or self.name)
-
-    @property
-    def arguments(self) -> list[str]:
-        """The options of the scenario, and the clock; at the paper's rates, since cells tell if a machine is slow."""
-        scale = [] if self.clock is Clock.VIRTUAL else ["--scale", "1"]
-        return [*shlex.split(self.options), "--clock", str(self.clock), *scale]
-
-    @property
-    def command(self) -> str:
-        """The command that repeats this part by itself."""
-        return shlex.join(["flightpath", "run", self.scenario.name, *self.arguments])
-
-    def plan(self) -> Plan:
-        """Returns the plan, before cells that this machine cannot measure are left out."""
-        return runner.requested_plan(self.scenario, request_from(self.scenario, self.arguments))
-
-    def estimate_s(self, jobs: int = CORES) -> float:
-        """Estimates the duration; in virtual time, `jobs` cells are measured at once."""
-        plan = self.plan()
-        if self.clock is Clock.VIRTUAL:
-            return len(plan.cells()) * self.cell_s / jobs
-        return sum(self.scenario.estimate_s(cell, plan) for cell in plan.cells())
+from scenarios.reproduction.part import Part
 
 
 def _only(name: str, *values: object) -> str:
@@ -121,13 +57,12 @@ _ALL = (
         full="--full --repeat 10",
         full_cell_s=150,
     ),
-    # Of MPTCP, whose requests all succeed, one repetition is as the other; the smaller part of TCP's growth is not.
+    # Repetitions with MPTCP are alike; how much TCP grows takes three to decide.
     Part(
         "mptcp_load_mptcp",
         "mptcp-load-sdn",
         f"--full --loads 500,800 {_only('protocol', 'mptcp')} --repeat 2",
         cell_s=150,
-        scenario_name="mptcp_load",
         adds_to="mptcp_load",
     ),
     Part(
@@ -306,7 +241,6 @@ _ALL = (
         "netpreflight",
         f"--full {_only('traffic', 'isolated')} --repeat 2",
         cell_s=19,
-        scenario_name="dtn_window",
         adds_to="dtn_window",
     ),
     Part(
@@ -322,7 +256,6 @@ _ALL = (
         "netpreflight",
         f"{_STREAMS} {_only('size_mb', 1000)} {_only('buffer_kib', 2048)} {_only('streams', 4, 8)} --repeat 4",
         cell_s=130,
-        scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
     # The smaller file with as many streams: what a larger one brings.
@@ -331,7 +264,6 @@ _ALL = (
         "netpreflight",
         f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 4, 8)} --repeat 4",
         cell_s=34,
-        scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
     # With the larger buffer the same connections are as fast, repetition by repetition.
@@ -340,7 +272,6 @@ _ALL = (
         "netpreflight",
         f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 4096)} {_only('streams', 1, 2)} --repeat 3",
         cell_s=34,
-        scenario_name="dtn_streams",
         adds_to="dtn_streams",
     ),
     Part(
@@ -359,7 +290,6 @@ _ALL = (
         f"--full {_only('size_mb', 100)} {_only('paths', 'four')} "
         f"{_only('transport', 'TCP streams', 'hashed TCP streams')} --repeat 6",
         cell_s=8,
-        scenario_name="dtn_multihomed",
         is_ours=True,
         adds_to="dtn_multihomed",
     ),

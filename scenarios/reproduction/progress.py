@@ -10,7 +10,7 @@ from experiments.plan import Plan
 from results.records import RunRecord, RunStatus
 from results.store.store import Store
 from scenarios.reproduction.measuring_code import is_same_program
-from scenarios.reproduction.parts import Part
+from scenarios.reproduction.part import Part
 
 
 class Next(StrEnum):

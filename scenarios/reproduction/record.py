@@ -13,7 +13,7 @@ from flightpath.errors import UsageError
 from results.records import CellResult, ClaimVerdict, RunRecord, RunStatus, Verdict
 from results.store.store import Store
 from results.summary.verdicts import badge_text, overall
-from scenarios.reproduction.parts import Part
+from scenarios.reproduction.part import Part
 from scenarios.reproduction.progress import State, state_of
 
 FORMAT = 1

@@ -6,7 +6,7 @@ from typing import Any
 from flightpath.identity import identity
 from results.records import CellResult, Certificate, Measurement, Metric, ParameterValue, RunStatus, Verdict
 from results.store.store import Store
-from scenarios.reproduction.parts import Part
+from scenarios.reproduction.part import Part
 
 SMALL = Part("dtn_mss", "netpreflight", "--repeat 3 --only loss=0", cell_s=35)
 """12 cells, of which one claim is about; the other needs loss."""

@@ -17,7 +17,7 @@ from scenarios.reproduction import writing
 from scenarios.reproduction.content import FigurePage, Page, PaperPage, counts, measured, measured_figures
 from scenarios.reproduction.markdown import render_markdown
 from scenarios.reproduction.papers import Paper, PaperFigure, Value, papers
-from scenarios.reproduction.parts import Part
+from scenarios.reproduction.part import Part
 from scenarios.reproduction.record import FORMAT, MeasuredFigure, Record, newest_evidence, read, record_of
 from scenarios.reproduction.writing import COMMITTED, QUOTING, _coded, with_figures
 from tests.support.reproduction_runs import CHEAPEST, HERE, SMALL, stored_run

@@ -19,7 +19,8 @@ from scenarios.reproduction.__main__ import main
 from scenarios.reproduction.measuring import command, measure, remaining_s
 from scenarios.reproduction.measuring_code import is_same_program
 from scenarios.reproduction.papers import papers, reason
-from scenarios.reproduction.parts import FULL_SIZE, PARTS, Part, chosen
+from scenarios.reproduction.part import Part
+from scenarios.reproduction.parts import FULL_SIZE, PARTS, chosen
 from scenarios.reproduction.progress import Next, State, state_of
 from scenarios.reproduction.record import MeasuredPart, read
 from tests.support.checkouts import commit_all, git
