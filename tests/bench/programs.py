@@ -8,28 +8,14 @@ import sys
 import threading
 import time
 
-_CONNECT_PORT, _ECHO_PORT = 5400, 6100
+_CONNECT_PORT, _ECHO_PORT = 5001, 6100
 _MAX_IN_FLIGHT = 3
-
-
-def serve() -> None:
-    """Accepts connections, and closes each when its client has."""
-    listener = socket.create_server(("", _CONNECT_PORT), backlog=1024)
-    print("listening", flush=True)
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=_close_after_client, args=(connection,), daemon=True).start()
-
-
-def _close_after_client(connection: socket.socket) -> None:
-    with connection:
-        connection.recv(1)
 
 
 def connect(address: str, threads: str, seconds: str, pause_s: str, most: str = "inf") -> None:
     """Connects, closes and pauses, again and again in each thread, until `most` connections in all.
 
-    Prints how long each took from SYN to SYN/ACK, in seconds, as a JSON list.
+    The server is `serving` of steering_tools.py. Prints how long each took from SYN to SYN/ACK, as a JSON list (s).
     """
     took_s: list[float] = []
     numbers = itertools.count()

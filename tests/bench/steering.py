@@ -21,6 +21,7 @@ from services.stream import StreamServer
 from tests.bench.figures import Figure
 from tests.bench.processes import program
 from tests.support.killed import killed_at_end
+from tests.support.steering_tools import serving
 from topologies.fabric import Fabric
 from topologies.hosts import congestion_control
 from topologies.hosts.multihomed import MultihomedHost
@@ -76,19 +77,13 @@ def _connections(controller: str) -> tuple[float, float, float]:
             stack.enter_context(_learning_switch(testbed))
         pairs = [(testbed.host(f"h{n}"), testbed.host(f"h{n + PAIRS}")) for n in range(1, PAIRS + 1)]
         for client, server in pairs:
-            serve(server, stack)
+            stack.enter_context(serving(server, server.address(), mptcp=False))
             client.run(["ping", "-n", "-c", "1", "-w", "5", server.address()])
         one_by_one = connect(pairs[:1], 1, _ONE_BY_ONE_S, _PAUSE_S, limit_s=60)
         before = _steered_so_far(testbed) if steered else 0
         made = len(connect(pairs, _SIDE_BY_SIDE, _FLAT_OUT_S, 0, limit_s=60))
         share = 100 * (_steered_so_far(testbed) - before) / made if steered else 0
         return statistics.median(one_by_one) * 1e3, made / _FLAT_OUT_S, share
-
-
-def serve(host: MultihomedHost, stack: ExitStack) -> None:
-    """Lets a host accept connections until the stack is closed."""
-    process = host.popen(program("serve"), stdout=subprocess.PIPE, text=True)
-    stack.enter_context(killed_at_end(process)).stdout.readline()
 
 
 def connect(pairs: Sequence[tuple[MultihomedHost, MultihomedHost]], *words: float, limit_s: float) -> list[float]:

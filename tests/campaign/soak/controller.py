@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from flightpath.commands import run
-from tests.bench.steering import connect, serve
+from tests.bench.steering import connect
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
+from tests.support.steering_tools import serving
 from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.testbed.testbed import Testbed
@@ -40,7 +41,7 @@ def soak(connections: float) -> Iterator[Outcome]:
         testbed = stack.enter_context(Testbed(fabric, policy="disjoint"))
         hosts = [testbed.host(f"h{number}") for number in range(1, 2 * PAIRS + 1)]
         for host in hosts:
-            serve(host, stack)
+            stack.enter_context(serving(host, host.address(), mptcp=False))
         for name, pairs in {
             "between switches": list(zip(hosts[:PAIRS], hosts[PAIRS:], strict=True)),
             "at one switch": list(zip(hosts[::2], hosts[1::2], strict=True)),
