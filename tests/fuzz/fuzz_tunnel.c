@@ -78,17 +78,10 @@ static void hear_signed(struct bench *bench, int path, const uint8_t *data, size
 
 static void read_device(struct bench *bench, const uint8_t *data, size_t length)
 {
-    struct virtio_net_hdr vnet;
-    if (length < sizeof vnet)
+    if (length < VNET_BYTES)
         return;
-    size_t bytes = length - sizeof vnet;
-    uint8_t *packet = malloc(SENDER_HEADROOM + bytes); /* of just its size */
-    memcpy(&vnet, data, sizeof vnet);
-    memcpy(packet + SENDER_HEADROOM, data + sizeof vnet, bytes);
-    if (!sender_take(&bench->end->sender, &vnet, packet + SENDER_HEADROOM, (uint32_t)bytes))
-        CLAIM(0); /* the batch is empty */
-    sender_flush(&bench->end->sender);
-    free(packet);
+    end_read(bench->end, data, length);
+    end_flush(bench->end);
 }
 
 static struct bench *make_bench(void)

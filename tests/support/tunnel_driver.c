@@ -173,7 +173,8 @@ void end_read(struct end *end, const uint8_t *data, size_t length)
         end_flush(end);
     if (!sender_take(&end->sender, &vnet, copy + SENDER_HEADROOM, (uint32_t)bytes)) {
         sender_flush(&end->sender);
-        sender_take(&end->sender, &vnet, copy + SENDER_HEADROOM, (uint32_t)bytes);
+        if (!sender_take(&end->sender, &vnet, copy + SENDER_HEADROOM, (uint32_t)bytes))
+            abort(); /* the batch is empty */
     }
     end->taken[end->taken_count++] = copy;
 }
