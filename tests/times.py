@@ -22,7 +22,6 @@ _FOLDER_PARTS = 3
 
 
 def main() -> int:
-    """Prints the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.times", description=__doc__.partition("\n")[0])
     parser.add_argument("--slowest", type=int, default=50, metavar="N", help="tests to list by name (default 50)")
     options = parser.parse_args()

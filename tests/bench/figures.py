@@ -12,13 +12,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Figure:
-    """One quantity, measured once or several times.
-
-    Attributes:
-        section, name: what was measured.
-        values: one a round, in `unit`.
-        at_least, at_most: what is demanded of the median; None is not demanded.
-    """
+    """One quantity with a value for each round, and bounds for its median; None demands nothing."""
 
     section: str
     name: str
@@ -41,7 +35,6 @@ class Figure:
 
     @property
     def demanded(self) -> str:
-        """The demand in words."""
         bounds = (("≥", self.at_least), ("≤", self.at_most))
         return " ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
 
@@ -62,12 +55,10 @@ def show(figures: Sequence[Figure]) -> None:
 
 
 def machine() -> dict[str, object]:
-    """Machine on which the figures were measured."""
     return {"kernel": os.uname().release, "cores": os.cpu_count(), "load_average": os.getloadavg()}
 
 
 def as_json(figures: Sequence[Figure]) -> str:
-    """All figures and the machine as one JSON object."""
     rows = [{**vars(each), "median": each.median, "holds": each.holds} for each in figures]
     return json.dumps({"machine": machine(), "figures": rows}, indent=2)
 

@@ -26,7 +26,6 @@ class Pair:
 
 
 def relay_cpu_s(links: Sequence[RelayLink]) -> float:
-    """Processor time that links have used so far."""
     return sum(way["cpu_ns"] for link in links for way in link.stats()["directions"].values()) / 1e9
 
 
@@ -44,23 +43,9 @@ def iperf_server(host: MultihomedHost, *, mptcp: bool = False) -> Iperf3Server:
 
 
 def goodput_bps(
-    network: Pair,
-    seconds: float,
-    *,
-    warm_up: float = 1,
-    mptcp: bool = False,
-    address: str | None = None,
-    flows: int = 1,
+    network: Pair, seconds: float, *, warm_up: float = 1, mptcp: bool = False, address: str = "", flows: int = 1
 ) -> float:
-    """Payload per second of a transfer, as its receiver counts it.
-
-    Args:
-        network, seconds: where and how long.
-        warm_up: not counted, in seconds.
-        mptcp: instead of TCP.
-        address: of the target; None: that of its first link.
-        flows: at the same time.
-    """
+    """Payload per second that the target receives after the warm-up, by default at its first address."""
     probe = Iperf3(seconds=seconds, warm_up_s=warm_up, mptcp=mptcp, streams=flows)
     with iperf_server(network.target, mptcp=mptcp):
         return probe.run(network.source, address or network.target.address()).metrics["goodput"].value

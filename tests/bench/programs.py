@@ -38,7 +38,6 @@ def connect(address: str, threads: str, seconds: str, pause_s: str, most: str = 
 
 
 def echo(address: str) -> None:
-    """Sends back each datagram."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
         here.bind((address, _ECHO_PORT))
         print("listening", flush=True)

@@ -65,9 +65,8 @@ def measure(number: int) -> Iterator[str | Figure]:
 def _connections(controller: str) -> tuple[float, float, float]:
     """Makes connections between the hosts of two switches, with a third one between these.
 
-    Returns:
-        The median time from SYN to SYN/ACK of connections one after the other, in ms; how many were made and closed per
-        second, flat out; and the percentage of these that the controller steered, 0 without steering.
+    Returns the median time from SYN to SYN/ACK, one after the other (ms); how many a second, flat out; and the
+    percentage of these that the controller steered.
     """
     steered = controller == "steering"
     fabric = Fabric(cores=1, hosts=PAIRS, multihomed=False, congestion_control="cubic")

@@ -27,15 +27,9 @@ UDP_AND_GRE_BYTES, TCP_BYTES = 16, 32
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer over one link, or several.
+    """A transfer by `tcp` over the first link, by `mptcp` over all, or through the `tunnel`.
 
-    Attributes:
-        links: the paths.
-        by: `tcp` on the first of them, `mptcp` on all, or the `tunnel`.
-        family: 4 or 6, of the tunnel's paths and of what it carries.
-        congestion_control: of each flow; a name, or a file.
-        flows: how many there are.
-        warm_up_s: not looked at.
+    The family is that of the tunnel's paths and of what it carries; a congestion control is a name, or a file.
     """
 
     links: tuple[LinkSpec, ...]

@@ -60,7 +60,6 @@ def measure(request: str, expected: Mapping[str, str], topic: str) -> dict[str, 
 
 
 def scale(cells: int, workers: int) -> Outcome:
-    """Sends so many cells to so many workers."""
     require_dask()
     from execution.cluster import task
     from execution.cluster.cluster import ClusterExecutor

@@ -67,7 +67,6 @@ def _storms(folder: Path, end: FarEnd) -> Iterator[tuple[int, Callable[[], Victi
 
 
 def _run(make: Callable[[], Victim], kills: int) -> Outcome:
-    """Kills one program as often as planned."""
     victim, seed = make(), random.SystemRandom().randrange(2**32)
     chance, faults = random.Random(seed), []
     for number in range(kills):

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Outcome:
-    """One line of the campaign.
+    """One line of the campaign, for example "kills: mptcp_load", "80 kills", "17 runs resumed, 204 cells kept".
 
-    Attributes:
-        name: of the part, and of what it tried where a part has several lines ("kill: mptcp_load").
-        trials: how often it was tried, or how much ("300 kills", "1.2e9 packets").
-        figures: what was seen, for a reader ("17 runs resumed, 204 cells kept").
-        faults: what was lost, left behind or wrong; a sentence each, with what repeats it. Empty if all is well.
+    A fault is a sentence that says what was lost, left behind or wrong, and what repeats it.
     """
 
     name: str
@@ -22,7 +18,6 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """The outcome in words, for a terminal."""
         figures = f", {self.figures}" if self.figures else ""
         verdict = f"{len(self.faults)} FAULTS" if self.faults else "no fault"
         return f"{self.name}: {self.trials}{figures}: {verdict}"

@@ -28,14 +28,9 @@ class Ended:
 
 
 class Victim:
-    """A program that is started in turn and killed, and what it keeps in a folder of its own.
+    """A program that is started in turn and killed before it has run `typical_s`; it keeps things in its own folder.
 
-    Attributes:
-        name: for the outcome.
-        typical_s: how long it takes; it is killed at a moment before that.
-        waits_for_user: whether it goes on until somebody ends it.
-        good_ends: exit codes for which there is nothing to say.
-        keyboard: what is typed into it.
+    It need not explain the exit codes `good_ends`. `keyboard` is typed into it.
     """
 
     name: str
@@ -64,7 +59,6 @@ class Victim:
         """A user's action while it runs, repeated again and again."""
 
     def figures(self) -> str:
-        """Text of the outcome beside the number of kills."""
         return ""
 
 

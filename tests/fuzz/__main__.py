@@ -33,14 +33,7 @@ _KEPT_BY_LIBFUZZER = re.compile(r"Test unit written to (\S+)")
 
 @dataclass(frozen=True)
 class Tried:
-    """Outcome of a target.
-
-    Attributes:
-        inputs: how many were tried.
-        coverage: edges of the program that they reached; None for a target in Python.
-        fault: what went wrong, with what repeats it; empty if nothing did.
-        log: what the target printed, if something went wrong.
-    """
+    """Outcome of a target: the coverage is in edges of the program, and the fault says what repeats it."""
 
     target: str
     inputs: int
@@ -50,7 +43,6 @@ class Tried:
 
     @property
     def line(self) -> str:
-        """The result in words, for a terminal."""
         covered = "" if self.coverage is None else f", {self.coverage} edges covered"
         return f"{self.target}: {self.inputs} inputs{covered}: {self.fault or 'no fault'}"
 

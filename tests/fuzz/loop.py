@@ -30,7 +30,6 @@ class TooSlow(BaseException):
 
 
 def target_named(name: str) -> ModuleType:
-    """The module of a target."""
     return importlib.import_module(f"tests.fuzz.python.{name}")
 
 

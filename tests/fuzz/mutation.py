@@ -137,7 +137,6 @@ def _leaf(chance: random.Random) -> Any:
 
 
 def _nested(chance: random.Random, value: Any) -> Any:
-    """The value inside of so many lists or objects."""
     for _ in range(chance.choice((1, 2, 50))):
         value = [value] if chance.random() < 0.5 else {chance.choice(WORDS): value}
     return value

@@ -6,12 +6,7 @@ MEGABYTE = 1_000_000
 
 
 class MemoryUse:
-    """The memory of one process.
-
-    Args:
-        name, pid: of the process.
-        max_growth: from `warm` to the end, in bytes; more is a fault.
-    """
+    """The memory of one process; it is a fault if it grows by more than so many bytes after `warm`."""
 
     def __init__(self, name: str, pid: int, max_growth: int) -> None:
         self._name, self._pid, self._max_growth = name, pid, max_growth
@@ -29,7 +24,6 @@ class MemoryUse:
         return f"{self._name} {start:.1f}, {warm:.1f}, {end:.1f} MB (start, warm, end)"
 
     def faults(self) -> list[str]:
-        """Whether it grew too much, in a sentence."""
         growth, allowed = (self._end - self._warm) / MEGABYTE, self._max_growth / MEGABYTE
         if growth <= allowed:
             return []

@@ -29,12 +29,7 @@ _REPORTED = re.compile(r'data-reported="([^"]*)"')
 
 @dataclass
 class Visitor:
-    """One browser, which looks at the pages that are no run's, over a connection of its own that it keeps.
-
-    Attributes:
-        pages_s, failures: how long each page took, and what went wrong.
-        slowest_s: the longest answer, in given time.
-    """
+    """One browser, which looks at the pages that are no run's; `slowest_s` is the longest answer in given time."""
 
     where: str
     given: GivenTime
@@ -98,7 +93,6 @@ class Watcher(Visitor):
 
 
 def main(where: str, run: str, count: int) -> None:
-    """Lets them look, and prints what they saw."""
     is_over, given = threading.Event(), GivenTime()
     watchers = [Watcher(where, given, is_over, run=run) for _ in range(count)]
     visitors = [Visitor(where, given, is_over) for _ in range(_VISITORS)]
