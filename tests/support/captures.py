@@ -19,7 +19,6 @@ def frames(name: str) -> list[bytes]:
 
 
 def segments(name: str) -> list[tuple[Segment, MptcpOptions]]:
-    """The segments of a capture with their MPTCP options."""
     found = [parse_segment(frame) for frame in frames(name)]
     return [(segment, parse_options(segment.options)) for segment in found if segment is not None]
 

@@ -20,14 +20,7 @@ _ADDRESS = re.compile(r"^tls://\S+$", re.MULTILINE)
 
 
 class Parts:
-    """A scheduler and workers, which end with a stack.
-
-    Attributes:
-        address: of the scheduler.
-        scheduler: its process.
-        key: the file of the cluster's key.
-        workers: those that were started, the last one last.
-    """
+    """A scheduler and the workers that were started, which end with a stack; the address is the scheduler's."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.key, self.address = folder / "key.pem", ""
@@ -65,7 +58,6 @@ class Parts:
 
 @contextlib.contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Parts]:
-    """A cluster with so many workers."""
     with contextlib.ExitStack() as stack:
         parts = Parts(folder, stack)
         parts.start_scheduler()

@@ -29,14 +29,10 @@ _SUPPORT = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Trial:
-    """A flow by itself on a link of its own.
+    """A flow of a shipped algorithm by itself on a link of its own.
 
     Attributes:
-        algorithm: one that is shipped.
-        link: both directions.
-        seconds: how long it sends.
-        cuts_s: when (from its start) what is sent vanishes for a moment, which costs a few segments.
-        cut_s: how long the moment is.
+        cuts_s: when (from its start) what is sent vanishes for `cut_s`, which costs a few segments.
         lost: segments, counted from 0, that are lost when they are sent for the first time.
     """
 
@@ -165,7 +161,6 @@ class _Sender:
         assert self._acks, "all in flight was lost: this sender has no timer for that"
 
     def _call(self, hook: str, *arguments: object) -> int:
-        """Calls a hook, if the algorithm has it."""
         function: Callable[..., int] = getattr(self._hooks, hook)
         return function(ctypes.addressof(self._tp), *arguments) if function else 0
 
@@ -261,5 +256,4 @@ class _Sender:
 
 
 def simulate(trial: Trial) -> list[Ack]:
-    """Returns the ACKs that the sender has received until the trial ends."""
     return list(_Sender(trial).run(trial.seconds))

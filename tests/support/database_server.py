@@ -69,18 +69,13 @@ class DatabaseServer:
 
 
 def store_options(location: StoreLocation) -> list[str]:
-    """The command-line options that name a location."""
     server = ["--store", str(location.server.set(drivername="postgresql"))] if location.server else []
     return ["--results", str(location.folder), *server]
 
 
 @contextlib.contextmanager
 def database_server() -> Iterator[DatabaseServer]:
-    """Runs a server as an unprivileged user.
-
-    Raises:
-        MissingCapability: PostgreSQL is not installed.
-    """
+    """Runs a server as an unprivileged user."""
     privileges = Privileges.detect()
     folder = Path(tempfile.mkdtemp(prefix="flightpath-postgres-"))
     try:

@@ -81,8 +81,6 @@ class Receiver:
 
 
 class Pair:
-    """Two hosts and the link between them."""
-
     def __init__(self, stack: contextlib.ExitStack, emulator: str, specs: dict[str, LinkSpec]) -> None:
         # No neighbour discovery, no ARP: every packet on the link is the test's own.
         quiet = {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}

@@ -47,7 +47,6 @@ class Running(subprocess.Popen[str]):
         self.communicate()
 
     def type(self, lines: str) -> None:
-        """Types lines on its stdin."""
         self.stdin.write(f"{lines}\n")
         self.stdin.flush()
 

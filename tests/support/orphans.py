@@ -20,10 +20,7 @@ child.wait()
 
 @contextmanager
 def orphaned(argv: Sequence[str], popen: Callable[..., subprocess.Popen] = subprocess.Popen) -> Iterator[int]:
-    """Starts a program, and gives its id once it has printed a line; kills its parent after the block.
-
-    Returns when the program has ended too.
-    """
+    """Starts a program, gives its id once it has printed a line, and kills its parent after the block: it ends too."""
     command = [sys.executable, "-c", _PARENT, *map(str, argv)]
     with killed_at_end(popen(command, stdout=subprocess.PIPE, text=True)) as parent:
         program = Process.read(int(parent.stdout.readline()))

@@ -19,7 +19,6 @@ def succeeds(action) -> bool:
 
 
 def main() -> None:
-    """Tries each of it."""
     seen = {str(folder): sorted(each.name for each in folder.iterdir()) for folder in map(Path, sys.argv[2].split())}
     found = {
         "reads passwords": succeeds(lambda: Path("/etc/shadow").read_bytes()),

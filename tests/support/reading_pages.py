@@ -20,6 +20,5 @@ def too_wide(page) -> int:
 
 
 def words_of(svg: Path) -> str:
-    """The texts in a figure."""
     texts = (node for node in ElementTree.parse(svg).iter() if node.tag.endswith("}text"))
     return " ".join("".join(node.itertext()).strip() for node in texts)

@@ -33,7 +33,6 @@ WITH_FLAGS = {"tcp_flags": ACK | FIN | PSH | CWR, "gso_type": TCP4 | ECN}
 
 @cache
 def driver() -> ctypes.CDLL:
-    """The driver as a library."""
     return library("line", _DRIVER, *pure_sources("RELAY"), libraries=("-lm",))
 
 

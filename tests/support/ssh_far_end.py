@@ -117,7 +117,6 @@ class FarEnd(ServerAndCommand):
 
 
 def in_this_process(words):
-    """Runs the command without a process of its own."""
     printed, said = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
         code = main(words)
@@ -135,10 +134,7 @@ def finish(process, limit_s=60):
 
 
 def on_terminal(argv, question, *answers):
-    """Runs a command on a terminal of its own, and answers each time it ends with the question.
-
-    Returns its exit code, and all that it showed.
-    """
+    """Runs a command on a terminal, and answers the question each time; returns its exit code, and all it showed."""
     shown = ""
     with Terminal(argv) as terminal:
         for answer in answers:
@@ -168,10 +164,7 @@ def wait_for_transfer(end, process, streams=1):
 
 
 def transferring(end):
-    """The server's processes that have a file open which is being transferred: none of the first connection.
-
-    That one only makes the file, before any other connects.
-    """
+    """The server's processes with a file open for transfer: none of the first connection, which only makes the file."""
     connections = [each for each in end.sessions() if each.parent == end.sshd.pid]
     if len(connections) < 2:
         return []

@@ -19,11 +19,7 @@ MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
 
 
 class Switches:
-    """All switches of a network, in memory; takes what a Writer would.
-
-    Attributes:
-        confirm: called with the callback of each write.
-    """
+    """All switches of a network, in memory; takes what a Writer would, and calls `confirm` with its callback."""
 
     def __init__(self, network: Network, labels: Labels, interfaces: InterfaceNumbers) -> None:
         self.confirm: Callable[[Callable[[bool], None]], None] = lambda done: done(True)

@@ -109,7 +109,6 @@ class Transfer:
 
 
 def download(client: MultihomedHost, address: str, size: int, *, mptcp: bool = True) -> Received:
-    """A download to its end."""
     result = Transfer(client, address, size, mptcp=mptcp).end()
     assert result.received == size
     return result
@@ -140,7 +139,6 @@ def carried_by_core(testbed: Testbed) -> dict[str, int]:
 
 
 def core_link(testbed: Testbed, edge: str, core: str) -> Any:
-    """The link between an edge switch and a core switch."""
     return next(it for it in testbed.links if (it.intf1.node.name, it.intf2.node.name) == (edge, core))
 
 

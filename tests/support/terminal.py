@@ -12,11 +12,7 @@ from typing import Self
 
 
 class Terminal:
-    """A program that runs at a terminal of 24 lines and 80 columns, as a context manager.
-
-    Attributes:
-        pid: of the program.
-    """
+    """A program that runs at a terminal of 24 lines and 80 columns, as a context manager; `pid` is the program's."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._argv = argv

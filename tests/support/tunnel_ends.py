@@ -21,7 +21,6 @@ _LARGEST = 70_000
 
 @cache
 def driver() -> ctypes.CDLL:
-    """The driver as a library."""
     return library("tunnel", _DRIVER, *pure_sources("TUNNEL"), libraries=("-lm", "-lcrypto"))
 
 
@@ -75,7 +74,6 @@ class End:
     def path(
         self, path: int, *, up: bool = True, backup: bool = False, weight: float = 1, rtt_ms: float = 0, bps: int = 0
     ) -> None:
-        """Sets the state of a path."""
         driver().end_path(self.end, path, up, backup, weight, round(rtt_ms * MS), bps)
 
     def send(self, *packets: bytes, flush: bool = True) -> list[Datagram]:
@@ -96,7 +94,6 @@ class End:
         return [data for _, data in self._taken("written")]
 
     def control(self) -> list[bytes]:
-        """Control messages that have arrived."""
         return [data for _, data in self._taken("control")]
 
     def _taken(self, what: str) -> Iterator[tuple[int, bytes]]:

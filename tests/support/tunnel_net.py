@@ -29,8 +29,6 @@ def running(host: MultihomedHost, *argv: str) -> Iterator[subprocess.Popen]:
 
 
 class Net:
-    """Two hosts and the paths between them."""
-
     def __init__(self, testbed: Testbed) -> None:
         self.testbed = testbed
         self.h1, self.h2 = testbed.host("h1"), testbed.host("h2")

@@ -23,16 +23,13 @@ VIRTUAL = [sys.executable, "-m", "execution.virtual"]
 def run_virtual(
     *words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT
 ) -> CompletedProcess[str]:
-    """Runs a command in the virtual-time kernel."""
     return finished([*VIRTUAL, *options, "--", *words], cwd=cwd, input=typed, errors="surrogateescape")
 
 
 def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command and the environment for a user without privileges and without a home, as in a container.
+    """The command and environment for a user without privileges or a home, as in a container.
 
-    Args:
-        home: place for a copy of our kernel: a folder of `results_of_ordinary_user`.
-        argv: the command.
+    A folder of `results_of_ordinary_user` gets a copy of our kernel.
     """
     image = kernel.find().image
     shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)

@@ -28,16 +28,12 @@ SAME: Values = {
 
 @dataclass(frozen=True)
 class Change:
-    """Other values of some metrics in the cells with some parameters: numbers, or expressions.
-
-    An expression has the paper's values and the cell's parameters as its names.
-    """
+    """Other values of some metrics in some cells: numbers, or expressions of the paper's values and the parameters."""
 
     values: Mapping[str, float | str]
     at: Point = field(default_factory=dict)
 
     def of(self, point: Point, paper: Values) -> Values:
-        """The changed values in a cell."""
         if not is_at(point, self.at):
             return {}
         names = {**paper, **point}
@@ -82,7 +78,6 @@ class Case:
 
     @classmethod
     def read(cls, at: Point, tie_at: Mapping[str, Any] = {}, **table: Any) -> "Case":
-        """The case in a table of a file."""
         own = {field.name: table.pop(field.name) for field in fields(cls) if field.name in table}
 
         def values(of: str) -> Values:
@@ -147,7 +142,6 @@ class World:
 
 
 def is_at(point: Point, parameters: Point) -> bool:
-    """Whether a cell has some parameters."""
     return all(point[name] in (value if isinstance(value, list) else (value,)) for name, value in parameters.items())
 
 

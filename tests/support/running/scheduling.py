@@ -81,5 +81,4 @@ class ByNeed(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Makes the scheduler for all tests of this project."""
     return ByNeed(config, log)

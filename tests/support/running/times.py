@@ -67,7 +67,6 @@ class Keeper:
             test.outcome = report.outcome
 
     def pytest_sessionfinish(self) -> None:
-        """Writes the file."""
         self._phase.seconds = time.time() - self._phase.began_at
         self._phase.loads = (self._phase.loads[0], os.getloadavg()[0])
         FOLDER.mkdir(parents=True, exist_ok=True)

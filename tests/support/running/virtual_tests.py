@@ -93,11 +93,7 @@ class Host:
 
 
 class FileRun:
-    """The tests of one file in one kernel.
-
-    Args:
-        items: all that are to run there, in their order.
-    """
+    """The tests of one file in one kernel: all that are to run there, in their order."""
 
     def __init__(self, items: list[pytest.Item]) -> None:
         config = items[0].config
@@ -144,7 +140,6 @@ class FileRun:
             self.end()
 
     def end(self) -> None:
-        """Ends the kernel, if it still runs."""
         self._stack.close()
 
     def _follow(self, file: Path) -> Iterator[str]:
@@ -173,7 +168,6 @@ class Guest:
         self._file = Path(os.environ[SHARED]) / _REPORTS if SHARED in os.environ else None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Writes a report as a line of JSON."""
         if self._file:
             data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
             with self._file.open("a", encoding="utf-8") as file:
