@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from results.store.location import StoreLocation
     from tests.support.database_server import DatabaseServer
 
-_KERNELS_LIMIT_S = 600
-
 # Mininet makes each new logger of the process print to what stderr is at that moment. So what a library logs would be
 # part of what one command says to one test: the first in its process that comes to use the library.
 logging.setLoggerClass(logging.Logger)
@@ -48,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; programs would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not config.getoption("here"):
-        config.pluginmanager.register(virtual_tests.plugin())
+        config.pluginmanager.register(virtual_tests.plugin(config))
     if config.getoption("times"):
         config.pluginmanager.register(times.ProcessorTime())
     if hasattr(config, "workerinput"):
@@ -68,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
         for item in items:
             if item.get_closest_marker(scheduling.STARTS_KERNELS) and not item.get_closest_marker("timeout"):
-                item.add_marker(pytest.mark.timeout(_KERNELS_LIMIT_S))  # they compute, on a machine with other work
+                item.add_marker(pytest.mark.timeout(600))  # they compute, on a machine with other work
         scheduling.sort(items)
 
 

@@ -40,9 +40,9 @@ def is_virtual(item: pytest.Item) -> bool:
     return item.get_closest_marker(MARK) is not None
 
 
-def plugin() -> "Host | Guest":
+def plugin(config: pytest.Config) -> "Host | Guest":
     """The side of this plugin that belongs to the kernel on which this process runs."""
-    return Guest() if clock_here() is Clock.VIRTUAL else Host()
+    return Guest(config) if clock_here() is Clock.VIRTUAL else Host()
 
 
 class Host:
@@ -164,7 +164,8 @@ class FileRun:
 class Guest:
     """Writes the reports of tests where the host reads them, if it was the host that started them."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
         self._file = Path(os.environ[SHARED]) / _REPORTS if SHARED in os.environ else None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -174,9 +175,6 @@ class Guest:
                 file.write(json.dumps(data, default=str) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        self._config = config
 
 
 def _failed(item: pytest.Item, error: Exception) -> pytest.TestReport:
