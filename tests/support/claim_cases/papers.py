@@ -17,6 +17,7 @@ from scenarios.steering.claims import PATH_BPS
 from scenarios.vegas_thresholds import FAST
 from scenarios.vegas_thresholds import ONE as ONE_LINK
 from tests.support.claim_cases.case import Point, Values, World
+from tests.support.made_up_runs import PATH_CAPACITY, REQUESTS
 from topologies.links.spec import PAYLOAD_SHARE
 
 # --- L4S beside classic TCP ---
@@ -204,10 +205,6 @@ def _converging(point: Point) -> Values:
 # --- MPTCP under load ---
 
 LOADS = (50.0, 500.0, 571.0, 667.0, 800.0)
-REQUESTS = 80_000
-CAPACITY = 560.0
-"""Capacity of one path, in requests/s."""
-
 TCP_RATES = {50.0: 49.0, 500.0: 478.0, 571.0: 510.0, 667.0: 535.0, 800.0: 554.5}
 MPTCP_RATES = {50.0: 50.0, 500.0: 536.0, 571.0: 600.0, 667.0: 700.0, 800.0: 804.0}
 
@@ -225,8 +222,8 @@ def _web_load(point: Point) -> Values:
         "schedule": ramp + 1,
         "error_rate": error_rate,
         "errors": error_rate * REQUESTS / 100,
-        "request_size": 50e6 / 8 / CAPACITY,
-        "path_capacity": CAPACITY,
+        "request_size": 50e6 / 8 / PATH_CAPACITY,
+        "path_capacity": PATH_CAPACITY,
         "throughput_h1_h2_mean": (TCP_RATES if is_tcp else MPTCP_RATES)[load] * 90e3,
     }
 

@@ -19,7 +19,7 @@ from scenarios.web_load.set_up import SetUp
 from scenarios.web_load.study import effects
 from scenarios.web_load.words import answer
 from tests.support.claim_cases.case import Change, Point
-from tests.support.claim_cases.papers import CAPACITY, WORLDS
+from tests.support.claim_cases.papers import WORLDS
 from tests.support.made_up_runs import cell, changed, judged, like_the_paper, scaled, varied
 from tests.support.plans import plan_of
 from tests.support.reading_pages import words_of
@@ -78,8 +78,8 @@ def test_what_a_verdict_rests_on_is_said():
     """The size of a page, no low load, and the paper's loads although there is a lower one."""
     lower = [*run_of_the_paper(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))]
     for cells, index, verdict, why in (
-        (run_of_the_paper(), Of.TCP_GROWTH, YES, f"one path is full at {CAPACITY:.0f}/s"),
-        (run_of_the_paper(), Of.ADVANTAGE, YES, f"one path is full at {CAPACITY:.0f}/s"),
+        (run_of_the_paper(), Of.TCP_GROWTH, YES, "one path is full at 560/s"),
+        (run_of_the_paper(), Of.ADVANTAGE, YES, "one path is full at 560/s"),
         (like_the_paper(), Of.LITTLE, NOT_TESTED, "the lowest is 500 requests/s"),
         (lower, Of.MPTCP_GROWTH, YES, "from 500 to 800"),
     ):
