@@ -42,9 +42,11 @@ _PLAN = {
 _PROGRESS = CellProgress(cell="load=1 #1", fraction=0.5, doing="load", told_at="2026-11-21T10:00:00+00:00", series={})
 
 
-def store_with(folder: Path) -> Store:
-    """A new store with a run that has ended and one that goes on, and two checks of a lab."""
-    store = Store.open(folder / "store")
+@functools.cache
+def _template() -> tempfile.TemporaryDirectory[str]:
+    """A folder for as long as this process, and its store: a run that has ended, one that goes on, and two checks."""
+    folder = tempfile.TemporaryDirectory(prefix="flightpath-fuzz-")
+    store = Store.open(Path(folder.name) / "store")
     for scenario, status in (("mptcp_load", "done"), ("preflight", None)):
         plan = {**_PLAN, "host": "dtn.example"} if scenario == "preflight" else _PLAN
         run_id = store.begin_run(scenario, plan, {"host": "lab1", "kernel": "6.1.0", "root": "real"}, ["python", "x y"])
@@ -56,7 +58,7 @@ def store_with(folder: Path) -> Store:
             store.finish_run(run_id, status)
     for student, points, hints in (("anna", 4, ()), ("ben", 1, ("how long?",))):
         keep_check(store, LabCheck(2, "Fill the pipe", student, "2026", points, 4, hints))
-    return store
+    return folder
 
 
 @contextmanager
@@ -76,14 +78,6 @@ def exported() -> dict[str, Any]:
     for number, run in enumerate(document["runs"]):
         run["run_id"] = f"foreign-{number}"
     return document
-
-
-@functools.cache
-def _template() -> tempfile.TemporaryDirectory[str]:
-    """The folder of a store; it is there as long as this process."""
-    folder = tempfile.TemporaryDirectory(prefix="flightpath-fuzz-")
-    store_with(Path(folder.name))
-    return folder
 
 
 def _short(result: CellResult) -> CellResult:
