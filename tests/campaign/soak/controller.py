@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from flightpath.commands import run
-from tests.bench.steering import connect
+from tests.bench.steering import PAIRS, connect
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.given_time import GivenTime
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
@@ -18,9 +18,6 @@ from tests.support.steering_tools import serving
 from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.testbed.testbed import Testbed
-
-PAIRS = 16
-"""On each side: no port of one may need more than the controller hears from it."""
 
 MAX_GROWTH = 8 * MEGABYTE
 MAX_PASSED_BY = 0.01
