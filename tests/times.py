@@ -18,8 +18,6 @@ from flightpath.command_line import exit_code_of
 from flightpath.errors import UsageError
 from tests.support.running.times import Phase, TestTime, phases
 
-_FOLDER_PARTS = 3
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.times", description=__doc__.partition("\n")[0])
@@ -53,7 +51,7 @@ def _of_folders(tests: dict[str, TestTime]) -> Table:
     folders: dict[str, list[TestTime]] = defaultdict(list)
     for name, test in tests.items():
         parts = name.partition("::")[0].split("/")[:-1]
-        folders["/".join(parts[:_FOLDER_PARTS])].append(test)
+        folders["/".join(parts[:3])].append(test)
     table = _table("folder", "tests", "seconds", "of processors")
     for folder, found in sorted(folders.items(), key=lambda item: -_processor_s(item[1])):
         table.add_row(

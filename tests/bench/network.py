@@ -35,7 +35,6 @@ _ECHO, _REPLY = 8, 0
 _REQUEST = struct.pack("!BBHHH", _ECHO, 0, 0xFFFF ^ (_ECHO << 8), 0, 0)
 _IP_HEADER_BYTES = 20
 _TIMEOUT_S = 10.0
-_SEED = 1
 _OF_MININET = {"single": SingleSwitchTopo, "tree": TreeTopo, "torus": TorusTopo}
 
 PHASES = BEGAN, UP, TRIED, EXCHANGED, DOWN = "began", "up", "tried", "exchanged", "down"
@@ -71,7 +70,7 @@ def main(network: Topo, policy: str | None, sample: int, packets: int) -> int:
             "memory": (available - memory_bytes()["MemAvailable"]) / len(net.hosts) / 1e6,
         }
         print(UP, flush=True)
-        chosen = random.Random(_SEED).sample(net.hosts, min(sample, len(net.hosts)))
+        chosen = random.Random(1).sample(net.hosts, min(sample, len(net.hosts)))
         found |= {"pairs": len(chosen) * (len(chosen) - 1), "reached": _reached(chosen)}
         print(TRIED, flush=True)
         if packets:

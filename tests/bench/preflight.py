@@ -28,7 +28,6 @@ TO_IPERF3 = {
 SECONDS = 8.0
 NEAR, NEAR_BYTES = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.005, queue="1bdp"), 1_000_000_000
 TO_SFTP = {"bare veth pair": (None, 2_500_000_000), "1 Gb/s, 30 ms RTT": (GIGABIT, 400_000_000)}
-_FILES = Path("/run/bench-ssh")
 
 
 def measure(number: int) -> Iterator[str | Figure]:
@@ -53,7 +52,7 @@ def measure(number: int) -> Iterator[str | Figure]:
 
 @contextmanager
 def _far_end(link: LinkSpec | None) -> Iterator[tuple[Pair, Sshd]]:
-    with pair(link) as network, Sshd(network.target, network.target.address(), _FILES) as sshd:
+    with pair(link) as network, Sshd(network.target, network.target.address(), Path("/run/bench-ssh")) as sshd:
         congestion_control.set_on_listeners(network.target)
         yield network, sshd
 

@@ -18,7 +18,6 @@ from tests.support.machine_state import MARK, MachineState, marked_environment
 _POINTS, _WORKERS, _EVERY_S, _LIMIT_S = 5, 4, 10.0, 7200
 _RUN = ["dtn_buffers", "--only", "size_mb=5", "--clock", "virtual"]
 _MIN_SHARE = 0.95
-"""Fraction of the throughput of --jobs."""
 
 Values = Mapping[str, Mapping[str, float]]
 

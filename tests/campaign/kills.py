@@ -27,7 +27,6 @@ from tests.support.killed import killed_at_end
 from tests.support.machine_state import MachineState, marked_environment
 from tests.support.ssh_far_end import FarEnd, far_end
 
-MAX_STORMS = 2
 _STOP = threading.Event()
 """Set when the campaign ends, if it is interrupted too."""
 
@@ -43,7 +42,7 @@ def run(short: bool) -> Iterator[Outcome]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flightpath-campaign-")))
         end = stack.enter_context(far_end())
-        pool = ThreadPoolExecutor(MAX_STORMS)
+        pool = ThreadPoolExecutor(2)
         stack.callback(pool.shutdown, cancel_futures=True)
         stack.callback(_STOP.set)
         storms = [pool.submit(_run, make, kills // (20 if short else 1)) for kills, make in _storms(folder, end)]

@@ -19,11 +19,7 @@ VARIATIONS: Mapping[str, int] = {
     "loader": 500,
     "object": 3000,
 }
-"""The targets, and how many variations of their seeds tests try of each."""
-
-MAX_BYTES = 8192
-"""Size of an input."""
-
+MAX_BYTES = 8192  # of an input
 _OF_THE_TUNNEL = ("tunnel", "configuration", "requests", "key")
 _OF_THE_LOADER: Mapping[str, Sequence[str]] = {
     "loader": ("bpf/registration", "common/control", "common/lifecycle", "common/text"),

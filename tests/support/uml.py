@@ -17,7 +17,6 @@ from tests.support.ordinary_user import dropped
 from tests.support.process_list import mentioning
 
 VIRTUAL = [sys.executable, "-m", "execution.virtual"]
-"""The command `flightpath virtual`."""
 
 
 def run_virtual(

@@ -36,7 +36,6 @@ _MAX_ANSWER_S = 60.0
 """For a page about many runs: in given time."""
 
 _WARM_SHARE = 0.5
-_PROTOCOLS = ("tcp", "mptcp")
 
 
 def soak(seconds: float) -> Iterator[Outcome]:
@@ -101,7 +100,7 @@ def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given
 def _record(store: RunStore, run_id: str, number: int) -> None:
     load, repetition = LOADS[number % len(LOADS)], number // len(LOADS) + 1
     # At forty times the load a cell lasts some seconds, and its series are short.
-    store.record(run_id, cell(_PROTOCOLS[repetition % 2], 40 * load, repetition), number)
+    store.record(run_id, cell(("tcp", "mptcp")[repetition % 2], 40 * load, repetition), number)
 
 
 def _missed(reports: list[dict], cells: int) -> Iterator[str]:

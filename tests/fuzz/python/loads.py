@@ -13,13 +13,11 @@ from probes.jmeter.jtl import read_jtl
 from probes.jmeter.metrics import LoadRun
 from tests.fuzz.mutation import vary_text
 
-_LINES = 12
-
 
 def made(chance: random.Random) -> bytes:
     """A real file's first lines, with other words."""
     lines = _verbatim()
-    some = [lines[0], *chance.sample(lines[1:], chance.randint(0, _LINES))]
+    some = [lines[0], *chance.sample(lines[1:], chance.randint(0, 12))]
     return vary_text(chance, ["".join(some)]).encode(errors="replace")
 
 

@@ -11,9 +11,6 @@ from tests.fuzz.mutation import dump, vary_json
 from tests.fuzz.stores import exported, seeded
 from tests.fuzz.views import look_at_command, look_at_some
 
-_DRAWN = 50
-"""Number of inputs of which the figures of one are drawn: that takes seconds."""
-
 
 def made(chance: random.Random) -> bytes:
     return dump(vary_json(chance, exported(), changes=4))
@@ -30,6 +27,6 @@ def read(data: bytes) -> None:
             look_at_some(store, [*foreign, *own[:1]], random.Random(data))
             listed = look_at_command(store, "list")
             assert all(run_id in listed for run_id in own)
-            if sum(data) % _DRAWN == 0 and foreign:
+            if sum(data) % 50 == 0 and foreign:  # to draw them takes seconds
                 cells = store.cells(foreign[0])
                 drawn_if_possible(store.run(foreign[0]), cells, file.parent)
