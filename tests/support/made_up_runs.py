@@ -134,9 +134,3 @@ def changed(result: CellResult, **values: float) -> CellResult:
 def varied(result: CellResult, **parameters: str) -> CellResult:
     """The same cell with further parameters."""
     return replace(result, cell=Cell({**result.cell.parameters, **parameters}, result.cell.repetition))
-
-
-def scaled(result: CellResult, factor: float) -> CellResult:
-    """The same cell of a run at another scale."""
-    certificate = result.certificate
-    return replace(result, certificate=replace(certificate, found={**certificate.found, "scale": factor}))

@@ -20,7 +20,7 @@ from scenarios.web_load.study import effects
 from scenarios.web_load.words import answer
 from tests.support.claim_cases.case import Change, Point
 from tests.support.claim_cases.papers import WORLDS
-from tests.support.made_up_runs import cell, changed, judged, like_the_paper, scaled, varied
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper, varied
 from tests.support.plans import plan_of
 from tests.support.reading_pages import words_of
 
@@ -167,7 +167,9 @@ def test_a_badge_has_the_reasons_of_all_cells(reasons, text):
 
 
 def test_the_scale_of_a_run_stands_at_its_figures_and_claims():
-    cells = [scaled(c, 0.4) for c in like_the_paper()]
+    cells = like_the_paper()
+    for each in cells:
+        each.certificate.found["scale"] = 0.4
     assert badge_text(cells) == "faithful (42 cells); at 0.4 of all bandwidths and loads"
     assert "at 0.4 of all bandwidths and loads" in check_claims(mptcp_load_claims(), cells, "full")[0].why
 
