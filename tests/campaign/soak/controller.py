@@ -65,7 +65,7 @@ def _connections(
     for number in range(rounds):
         took = connect(pairs, _SIDE_BY_SIDE, 3600, 0, -(-wanted // rounds // len(pairs)), limit_s=600)
         made, slowest_s = made + len(took), max(slowest_s, *took)
-        memory.warm() if number <= rounds // 5 else memory.sample()
+        memory.sample(is_warming=number <= rounds // 5)
         testbed.check()
     share = given.share
     faults = [*_left_behind(testbed, given), *memory.faults()]

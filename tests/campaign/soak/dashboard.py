@@ -58,7 +58,7 @@ def soak(seconds: float) -> Iterator[Outcome]:
             memory = MemoryUse("the dashboard", process.pid, MAX_GROWTH)
             cells = _grow(store, run_id, seconds, memory, given)
             reports, visits = json.loads(watchers.communicate()[0])
-            memory.sample()
+            memory.sample(is_warming=False)
             ended = process.poll()
         faults = [*_missed(reports, cells), *memory.faults(), *(fault for it in visits for fault in it["failures"])]
         if (slowest_s := max(it["slowest_s"] for it in visits)) > _MAX_ANSWER_S:
@@ -91,7 +91,7 @@ def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given
             _record(store, run_id, cells)
             cells += 1
         time.sleep(_UPDATE_S)
-        memory.warm() if passed < _WARM_SHARE else memory.sample()
+        memory.sample(is_warming=passed < _WARM_SHARE)
     _record(store, run_id, cells)
     store.finish_run(run_id, RunStatus.DONE)
     return cells + 1

@@ -6,18 +6,16 @@ MEGABYTE = 1_000_000
 
 
 class MemoryUse:
-    """The memory of one process; it is a fault if it grows by more than so many bytes after `warm`."""
+    """The memory of one process; it is a fault if it grows by more than so many bytes when it is warm."""
 
     def __init__(self, name: str, pid: int, max_growth: int) -> None:
         self._name, self._pid, self._max_growth = name, pid, max_growth
         self._start = self._warm = self._end = memory_bytes(pid)
 
-    def sample(self) -> None:
+    def sample(self, *, is_warming: bool) -> None:
         self._end = memory_bytes(self._pid)
-
-    def warm(self) -> None:
-        """Begins the time in which it may grow by `max_growth`."""
-        self._warm = self._end = memory_bytes(self._pid)
+        if is_warming:
+            self._warm = self._end
 
     def __str__(self) -> str:
         start, warm, end = (size / MEGABYTE for size in (self._start, self._warm, self._end))

@@ -41,7 +41,7 @@ def soak(seconds: float) -> Iterator[Outcome]:
         for turn in range(turns):
             probe = Iperf3(seconds=turn_s, warm_up_s=0, reverse=turn % 2 == 1)
             received.append(probe.run(network.source, network.target.address()).metrics["goodput"].value)
-            memory.warm() if turn == 1 else memory.sample()
+            memory.sample(is_warming=turn <= 1)
             if process.poll() is not None:
                 fault = f"the relay ended with exit code {process.returncode} in turn {turn + 1} of {turns}"
                 yield Outcome("soak: relay", f"{turn + 1} turns of {turn_s:g} s", faults=(fault,))

@@ -91,9 +91,8 @@ class _Session:
                 if now[place]["out_packets"] > arrived[place] + 10:
                     longest[place] = max(longest[place], now_s - at_s[place])
                     arrived[place], at_s[place] = now[place]["out_packets"], now_s
-            warm = now_s < begun_s + _WARM_S
             for memory in self.memory:
-                memory.warm() if warm else memory.sample()
+                memory.sample(is_warming=now_s < begun_s + _WARM_S)
             sent = min(after["in_packets"] - it["in_packets"] for after, it in zip(now, before, strict=True))
             if now_s >= begun_s + seconds and sent >= packets:
                 break
