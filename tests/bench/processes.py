@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import host_programs
+
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-_PROGRAMS = Path(__file__).with_name("programs.py")
 
 
 def program(name: str, *words: object) -> list[str]:
-    """The command of one of `programs.py`."""
-    return [sys.executable, "-I", "-S", str(_PROGRAMS), name, *map(str, words)]
+    """The command of one of host_programs.py."""
+    return [sys.executable, "-I", "-S", host_programs.__file__, name, *map(str, words)]
 
 
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:

@@ -86,7 +86,7 @@ def _connections(controller: str) -> tuple[float, float, float]:
 
 
 def connect(pairs: Sequence[tuple[MultihomedHost, MultihomedHost]], *words: float, limit_s: float) -> list[float]:
-    """Runs `connect` of programs.py in each client, to its server; returns how long each connection took (s)."""
+    """Runs `connect` of host_programs.py in each client, to its server; returns how long each connection took (s)."""
     with ExitStack() as stack:
         processes = []
         for client, server in pairs:

@@ -14,7 +14,7 @@ from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
 from topologies.testbed.tunnel import Tunnel
 
-PROGRAMS = [sys.executable, str(PROJECT / "tests" / "support" / "tunnel_programs.py")]
+PROGRAMS = [sys.executable, str(PROJECT / "tests" / "support" / "host_programs.py")]
 PATH = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
 FAST = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0005)
 MEGABYTE = 1_000_000
@@ -22,7 +22,7 @@ MEGABYTE = 1_000_000
 
 @contextlib.contextmanager
 def running(host: MultihomedHost, *argv: str) -> Iterator[subprocess.Popen]:
-    """A program of tunnel_programs.py that listens, in a host."""
+    """A program of host_programs.py that listens, in a host."""
     with killed_at_end(host.popen([*PROGRAMS, *argv], stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout.readline() == "listening\n"
         yield process

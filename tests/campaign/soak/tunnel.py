@@ -3,7 +3,6 @@
 Its program is built for this: it numbers packets from near there, or passes over most numbers on the way.
 """
 
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
 from tests.support.c_builds import make
 from tests.support.killed import killed_at_end
 from tests.support.steering_tools import mib_counter
+from tests.support.tunnel_net import running
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
@@ -160,10 +160,8 @@ def _climb(network: Pair, tunnel: Tunnel, until: int) -> None:
         ends = [tunnel.stats(host) for host in (network.source, network.target)]
         return min(it["reordering"]["given_up"] + it["out_packets"] for it in ends) >= passed
 
-    with killed_at_end(network.target.popen(program("echo", address), stdout=subprocess.PIPE, text=True)) as server:
-        server.stdout.readline()
-        with killed_at_end(network.source.popen(program("climb", address))):
-            wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
+    with running(network.target, "echo", address), killed_at_end(network.source.popen(program("climb", address))):
+        wait_until(is_there, f"the numbers to pass {passed}", _CLIMBED_S, poll_s=0.1)
     time.sleep(0.1)
 
 

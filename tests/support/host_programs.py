@@ -1,15 +1,17 @@
-"""Programs for the hosts of the tunnel's tests: `python tunnel_programs.py NAME ARGUMENTS`."""
+"""Programs that hosts of networks run without the project: `python host_programs.py NAME ARGUMENTS`."""
 
 import contextlib
 import hashlib
+import itertools
+import json
 import select
 import socket
 import struct
 import sys
+import threading
 import time
 
-PORT = 6000
-IP, UDP_PORT = "10.99.0.2", 4754
+PORT, SERVING_PORT, UDP_PORT = 6000, 5001, 4754
 
 
 def family(address: str) -> socket.AddressFamily:
@@ -130,5 +132,52 @@ def forge(source: str, target: str, count: str) -> None:
                 raw.sendto(struct.pack("!HHHH", UDP_PORT, UDP_PORT, 8 + len(payload), 0) + payload, (target, 0))
 
 
+def connect(address: str, threads: str, seconds: str, pause_s: str, most: str = "inf") -> None:
+    """Connects, closes and pauses, again and again in each thread, until `most` connections in all.
+
+    The server is `serving` of steering_tools.py. Prints how long each took from SYN to SYN/ACK, as a JSON list (s).
+    """
+    took_s: list[float] = []
+    numbers = itertools.count()
+    end_s = time.monotonic() + float(seconds)
+
+    def work() -> None:
+        while time.monotonic() < end_s and next(numbers) < float(most):
+            begun_s = time.monotonic()
+            connection = socket.create_connection((address, SERVING_PORT), timeout=20)
+            took_s.append(time.monotonic() - begun_s)
+            connection.close()
+            time.sleep(float(pause_s))
+
+    workers = [threading.Thread(target=work) for _ in range(int(threads))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print(json.dumps(took_s))
+
+
+def echo(address: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.bind((address, PORT))
+        print("listening", flush=True)
+        while True:
+            data, sender = here.recvfrom(2048)
+            here.sendto(data, sender)
+
+
+def climb(address: str) -> None:
+    """Sends datagrams to `echo`, the next few when the last few are back, or lost."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.connect((address, PORT))
+        here.settimeout(5)
+        while True:
+            for _ in range(3):  # more in flight would be a jump, see campaign/soak/tunnel.py
+                here.send(bytes(20))
+            with contextlib.suppress(TimeoutError):
+                for _ in range(3):
+                    here.recv(2048)
+
+
 if __name__ == "__main__":
-    {each.__name__: each for each in (receive, send, count, emit, reference, forge)}[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]](*sys.argv[2:])
