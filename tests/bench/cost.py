@@ -25,7 +25,6 @@ STAGES = {
     "CoDel": "discipline=codel",
     "FQ-CoDel, ECN": "discipline=fq_codel,ecn=1",
 }
-RATES_BPS = (50_000_000, 1_000_000_000)
 
 
 def measure(number: int) -> Iterator[str | Figure]:
@@ -36,7 +35,7 @@ def measure(number: int) -> Iterator[str | Figure]:
     yield Figure(STAGE_SECTION, "queue, rate and delay alone", [base], "ns")
     for name, text in STAGES.items():
         yield Figure(STAGE_SECTION, name, [_cost_ns(program, f"{_PLAIN},{text}") - base], "ns more")
-    for rate in RATES_BPS:
+    for rate in (50_000_000, 1_000_000_000):
         yield "cost of a packet on a link"
         with pair(LinkSpec(bandwidth_bps=rate, delay_s=0.001)) as network:
             goodput_bps(network, SECONDS)

@@ -20,7 +20,6 @@ _OTHERS = {"tree,5,4": ("tree, 1024 hosts", 60.0), "torus,10,10": ("torus, 100 h
 """Mininet's topologies: what they are called, and how long each may take to be up (s)."""
 
 _STOCK = (4, 8)
-_SAMPLE, _PACKETS = 100, 500
 _LIMIT_S = 3600
 _UNITS = {
     "up": "s",
@@ -53,7 +52,7 @@ def measure(number: int) -> Iterator[str | Figure]:
 def _figures(name: str, network: str, at_most_s: float | None) -> Iterator[Figure]:
     """Measures a network once without steering, and once with it."""
     for suffix, policy in (("", ()), (", steered", ("--policy", "disjoint"))):
-        options = ["--packets", str(_PACKETS), "--sample", str(_SAMPLE), *policy]
+        options = ["--packets", "500", "--sample", "100", *policy]
         command = [sys.executable, "-m", "tests.bench.network", network, *options]
         *_, report = run(command, cwd=PROJECT, timeout_s=_LIMIT_S).splitlines()
         found = json.loads(report)

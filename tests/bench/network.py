@@ -101,7 +101,6 @@ def _reached(hosts: Sequence[MultihomedHost]) -> int:
 
 
 def _answers(icmp: socket.socket, targets: Sequence[str]) -> int:
-    """Number of these addresses that answer an echo request."""
     waiting = set(targets)
     for target in targets:
         icmp.sendto(_REQUEST, (target, 0))

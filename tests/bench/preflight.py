@@ -45,9 +45,8 @@ def measure(number: int) -> Iterator[str | Figure]:
     for name, (link, streams, *bounds) in TO_IPERF3.items():
         yield f"{name}, beside iperf3"
         with _far_end(link) as (network, sshd), iperf_server(network.target) as server:
-            yield Figure(
-                SECTION, f"{name}, to iperf3", [_beside_iperf3(network, sshd, streams, server.port)], "ratio", *bounds
-            )
+            ratio = _beside_iperf3(network, sshd, streams, server.port)
+            yield Figure(SECTION, f"{name}, to iperf3", [ratio], "ratio", *bounds)
 
 
 @contextmanager
@@ -95,14 +94,12 @@ def _far_end_s(sshd: Sshd, download: Callable[[], object]) -> float:
 
 def _sftp_s(network: Pair, sshd: Sshd, size: int, direction: Direction) -> float:
     local, remote = sshd.folder / "local", sshd.files / "remote"
-    if direction is Direction.UPLOAD:
-        file, command = local, f"put {local} remote"
-        file.touch()
-    else:
-        file, command = remote, "get remote /dev/null"
-        file.touch()
-        sshd.give(file)
+    is_upload = direction is Direction.UPLOAD
+    file, command = (local, f"put {local} remote") if is_upload else (remote, "get remote /dev/null")
+    file.touch()
     os.truncate(file, size)
+    if not is_upload:
+        sshd.give(file)
     options = ["-q", "-b", "-", "-F", str(sshd.client_configuration), "-c", DEFAULT_CIPHER]
     begun = time.monotonic()
     network.source.run([require("sftp"), *options, sshd.name], stdin=command, timeout_s=120)

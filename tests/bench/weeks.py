@@ -95,7 +95,6 @@ def measure(number: int) -> Iterator[str | Figure]:
 
 
 def judged(checks: Sequence[Check]) -> dict[str, float]:
-    """Returns how often alerts and predictions were right."""
     seen = {each.fault for each in checks if each.alert and each.fault is not None and each.health == each.expected}
     begun = [now for before, now in itertools.pairwise(checks) if now.alert and not before.alert]
     return {

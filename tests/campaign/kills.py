@@ -85,13 +85,12 @@ def _kill_once(victim: Victim, chance: random.Random) -> list[str]:
             process.stdin.write(victim.keyboard.encode())  # fits into a pipe
             process.stdin.flush()
             _wait(process, chance.uniform(0, victim.typical_s), victim.read)
-            family, killed = _kill_one(process.pid, chance)
+            family, killed, who = _kill_one(process.pid, chance)
             late = _ended_late(process, victim)
         output.seek(0)
-        ended = Ended(process.returncode, output.read(), killed is not None and killed[0].pid == process.pid)
+        ended = Ended(process.returncode, output.read(), killed == process.pid)
     faults = [*late, *before.faults(mark, family), *victim.faults_after(ended)]
     faults += [f"left in TMPDIR: {path.name}" for path in temporary.iterdir()]
-    who = killed[1] if killed else "nobody, it had ended"
     return [f"killed {who}: {fault}" for fault in faults]
 
 
@@ -103,16 +102,16 @@ def _wait(process: subprocess.Popen, seconds: float, read: Callable[[], None]) -
         time.sleep(min(0.1, left))
 
 
-def _kill_one(root: int, chance: random.Random) -> tuple[list[Process], tuple[Process, str] | None]:
-    """The program's processes before, and the one that was killed; None if there was none."""
+def _kill_one(root: int, chance: random.Random) -> tuple[list[Process], int, str]:
+    """The program's processes before, and the one that was killed: its id (0 without one), and its command."""
     family = descendants(root)
     with contextlib.suppress(ProcessLookupError):
         if family:
             chosen = chance.choice(family)
             name = chosen.command_line[:80]
             os.kill(chosen.pid, signal.SIGKILL)
-            return family, (chosen, name)
-    return family, None
+            return family, chosen.pid, name
+    return family, 0, "nobody, it had ended"
 
 
 def _ended_late(process: subprocess.Popen, victim: Victim) -> list[str]:

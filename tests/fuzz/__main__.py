@@ -22,7 +22,6 @@ from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 KNOWN = (*IN_PYTHON, *VARIATIONS)
 KEPT = PROJECT / "build" / "fuzz"  # for the inputs that failed
 _LOOP = [sys.executable, "-m", "tests.fuzz.loop"]
-_INPUT_LIMIT_S = 20
 _LOG = 4000
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)
 _COVERED = re.compile(r"\bcov: (\d+)")
@@ -104,7 +103,7 @@ def _in_python(target: str, seconds: float) -> Tried:
 
 
 def _with_libfuzzer(target: str, corpus: Path, seconds: float) -> Tried:
-    limits = [f"-max_len={MAX_BYTES}", f"-timeout={_INPUT_LIMIT_S}", "-rss_limit_mb=8192"]
+    limits = [f"-max_len={MAX_BYTES}", "-timeout=20", "-rss_limit_mb=8192"]
     argv = [build(target, libfuzzer=True), f"-max_total_time={max(1, round(seconds))}", *limits, "-print_final_stats=1"]
     argv += ["-close_fd_mask=1", f"-artifact_prefix={KEPT}/{target}-", corpus]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)

@@ -17,8 +17,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).parent / "python"
-TARGETS = tuple(sorted(path.stem for path in FOLDER.glob("*.py")))
+TARGETS = tuple(sorted(path.stem for path in Path(__file__).with_name("python").glob("*.py")))
 CPU_LIMIT_S, LIMIT_S = 20, 120
 """Limits of one input, of processor time and by the clock: a file must not keep a machine busy as long as it likes."""
 

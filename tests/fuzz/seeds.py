@@ -2,7 +2,6 @@
 
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.relay_line import VNET, gso_packet, ip_packet, plain_frame
@@ -32,7 +31,7 @@ def _line() -> list[bytes]:
     ]
     arrivals = [bytes([5]) + len(frame).to_bytes(2, "big") + frame for frame in frames]
     changes = [bytes([0, choice]) for choice in range(23)]
-    alone = [change + arrival for change in changes for arrival in arrivals[:1]]
+    alone = [change + arrivals[0] for change in changes]
     return [*alone, *arrivals, changes[2] + changes[5] + b"".join(arrivals), changes[0] + changes[17] + arrivals[4] * 3]
 
 
@@ -78,9 +77,4 @@ def object_files() -> list[bytes]:
         return [built.read_bytes(), *seeds]
 
 
-_GENERATED: dict[str, Callable[[], list[bytes]]] = {
-    "line": _line,
-    "tunnel": _tunnel,
-    "loader": _loader,
-    "object": object_files,
-}
+_GENERATED = {"line": _line, "tunnel": _tunnel, "loader": _loader, "object": object_files}

@@ -45,7 +45,6 @@ class Parts:
         return self.workers[-1]
 
     def options(self) -> list[str]:
-        """Returns the options of a scenario that is measured here."""
         return ["--cluster", self.address, "--key", str(self.key)]
 
     def _start(self, words: list[str], log: Path) -> subprocess.Popen:

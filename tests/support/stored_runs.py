@@ -49,7 +49,6 @@ def begin(store: Store, scenario: str = "mptcp_load") -> str:
 
 
 def everything(store: Store) -> dict[str, list]:
-    """All that the database holds."""
     with store.reading() as session:
         tables = [kind.__table__ for kind in (RunRow, CellRow, MetricRow, SeriesRow, ClaimRow, DocumentRow)]
         return {table.name: session.execute(select(table).order_by(*table.primary_key)).all() for table in tables}

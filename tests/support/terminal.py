@@ -47,7 +47,6 @@ class Terminal:
         return shown
 
     def read_to_end(self, limit_s: float = 60) -> str:
-        """Output until the program ends."""
         deadline, shown = time.monotonic() + limit_s, ""
         with contextlib.suppress(OSError):  # the terminal is gone
             while True:

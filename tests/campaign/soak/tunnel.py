@@ -162,7 +162,6 @@ def _climb(network: Pair, tunnel: Tunnel, until: int) -> None:
 
 
 def _uneven(stats: dict[str, Any], name: str) -> Iterator[str]:
-    """Errors in the counters of one end."""
     sent, came = _sum([stats], "tx_packets"), _sum([stats], "rx_packets")
     left, drops = stats["out_packets"], stats["drops"]
     thrown = drops["duplicates"] + drops["stale"] + drops["strays"]
