@@ -36,14 +36,9 @@ def _of_phases(kept: Iterable[Phase]) -> Table:
     table = _table("phase", "tests", "failed", "skipped", "minutes", "load before, after")
     for phase in kept:
         outcomes = [test.outcome for test in phase.tests.values()]
-        table.add_row(
-            phase.name,
-            str(len(outcomes)),
-            str(outcomes.count("failed")),
-            str(outcomes.count("skipped")),
-            f"{phase.seconds / 60:.1f}",
-            "{:.1f}, {:.1f}".format(*phase.loads),
-        )
+        counts = (len(outcomes), outcomes.count("failed"), outcomes.count("skipped"))
+        before, after = phase.loads
+        table.add_row(phase.name, *map(str, counts), f"{phase.seconds / 60:.1f}", f"{before:.1f}, {after:.1f}")
     return table
 
 

@@ -13,7 +13,6 @@ CAPTURES = (*JOINED, "one_path", "fallback", "tcp")
 
 
 def frames(name: str) -> list[bytes]:
-    """The frames of a capture, in the order in which they were seen."""
     content = gzip.decompress((FOLDER / f"{name}.pcap.gz").read_bytes())
     return [frame for _at_ns, _length, frame in PcapReader().packets(content)]
 

@@ -13,7 +13,6 @@ from topologies.links.relay import RelayLink
 from topologies.links.spec import LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 
-SAMPLE_S = 0.002
 _FIRST_TABLE = 101
 _SYSCTLS = {**LARGE_TCP_BUFFERS, "net.ipv6.conf.all.disable_ipv6": "1"}  # whose packets come when they want
 
@@ -62,9 +61,7 @@ def run(algorithms: Sequence[str], spec: LinkSpec, seconds: float, seed: int) ->
         for port, algorithm in enumerate(algorithms):
             source.run(["ping", "-c", "1", "-W", "5", target.address(port)])
             links[port].apply("a_to_b", spec)
-            flow = TcpFlow(
-                source=source.address(port), congestion_control=algorithm, seconds=seconds, interval_s=SAMPLE_S
-            )
+            flow = TcpFlow(source=source.address(port), congestion_control=algorithm, seconds=seconds, interval_s=0.002)
             running.append(flow.start(source, target.address(port)))
         return {flow.algorithm: flow.finish() for flow in running}
 
