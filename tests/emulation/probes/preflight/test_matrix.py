@@ -26,26 +26,14 @@ LINKS = {
     "access": LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001),
     "links": LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002),
 }
-_LOGIN_PORT = 2200
 _LOGIN = """\
-Port {port}
-ListenAddress {address}
-HostKey {server}/host_key
-AuthorizedKeysFile {server}/authorized_keys
-PidFile none
-StrictModes no
-UsePAM no
+Port 2200
+User root
+StrictHostKeyChecking no
+UserKnownHostsFile /dev/null
+LogLevel ERROR
 """
-_REACH = """\
-Host {name}
-    HostName {address}
-    Port {port}
-    User root
-    IdentityFile {client}/id_ed25519
-    StrictHostKeyChecking no
-    UserKnownHostsFile /dev/null
-    LogLevel ERROR
-"""
+"""Settings of the client for the servers that start programs, which otherwise are those for files."""
 
 pytestmark = [
     pytest.mark.in_sandbox,
@@ -62,17 +50,15 @@ class Sites:
         self._files: list[Path] = []
         self._sftp, self._login = TEMPORARY / "sftp", TEMPORARY / "login"
         Path("/run/sshd").mkdir(exist_ok=True)
-        with self._sftp.open("w") as sftp, self._login.open("w") as login:
-            for host in self.hosts:
-                sshd = stack.enter_context(Sshd(host, host.address(), TEMPORARY / host.name))
-                self._files.append(sshd.files)
-                sftp.write(sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}"))
-                server, client = sshd.folder / "server", sshd.client_configuration.parent
-                words = {"name": host.name, "address": host.address(), "port": _LOGIN_PORT, "client": client}
-                login.write(_REACH.format(**words))
-                configuration = TEMPORARY / f"{host.name}.sshd"
-                configuration.write_text(_LOGIN.format(**words, server=server))
-                stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", str(configuration)]))
+        reached = ""
+        for host in self.hosts:
+            sshd = stack.enter_context(Sshd(host, host.address(), TEMPORARY / host.name))
+            self._files.append(sshd.files)
+            reached += sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}")
+            configuration = str(sshd.folder / "server" / "sshd_config")
+            stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", configuration, "-p", "2200"]))
+        self._sftp.write_text(reached)
+        self._login.write_text(_LOGIN + reached)  # ssh takes the first value of each setting
 
     def start(self, *words: str) -> subprocess.Popen:
         """Starts the command on the first host."""
