@@ -74,13 +74,6 @@ def ping_all(testbed: Testbed) -> None:
             ping(source, str(address.ip))
 
 
-def stop_questions_for_neighbours(testbed: Testbed) -> None:
-    """Makes all neighbours permanent: for an entry that was used, a host asks again, alone, some seconds later."""
-    make_permanent(testbed.net.hosts)
-    for host in testbed.net.hosts:
-        host.run(["ip", "neigh", "flush", "all"])  # the others, by link-local addresses
-
-
 def mac(testbed: Testbed, host: str) -> str:
     return testbed.host(host).intfs[0].MAC()
 
@@ -109,7 +102,9 @@ def received(testbed: Testbed, name: str) -> int:
 def test_all_hosts_reach_each_other_and_nobody_else_gets_a_copy_with_and_without_a_controller():
     with network() as testbed:
         ping_all(testbed)
-        stop_questions_for_neighbours(testbed)
+        make_permanent(testbed.net.hosts)  # for an entry that was used, a host asks again, alone, some seconds later
+        for host in testbed.net.hosts:
+            host.run(["ip", "neigh", "flush", "all"])  # the others, by link-local addresses
         described = describe(testbed.net)
         for switch in described.switches:
             assert len(rules_in(switch.name)) == len(forwarding_rules(described, switch))
