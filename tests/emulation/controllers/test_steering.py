@@ -94,12 +94,7 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address)
 
 
 @pytest.mark.parametrize(
-    ("protocol", "address"),
-    [
-        (MPTCP, "fd00:1::2"),
-        nightly(6, "10.0.1.2"),
-        nightly(MPTCP, "10.0.1.2"),
-    ],
+    ("protocol", "address"), [(MPTCP, "fd00:1::2"), nightly(6, "10.0.1.2"), nightly(MPTCP, "10.0.1.2")]
 )
 def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protocol, address):
     rounds, number = (5, 40) if address == "10.0.1.2" and protocol == MPTCP else (2, 20)
