@@ -1,7 +1,4 @@
-"""The controller with real switches: Open vSwitch's user datapath, two switches, four hosts.
-
-And steering as users of Ryu start it: `osken-manager controllers/steering.py`, in a network that nobody describes.
-"""
+"""The controller with real switches of Open vSwitch's user datapath, and steering as users of Ryu start it."""
 
 import json
 import os
@@ -31,12 +28,10 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.killed import killed_at_end
 from tests.support.orphans import orphaned
-from tests.support.steering_tools import Transfer, kill_controller, serving, start_controller
+from tests.support.steering_tools import Transfer, fabric, kill_controller, serving, start_controller
 from topologies.dtn_pair import DtnPair
-from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.neighbours import make_permanent
-from topologies.links.spec import LinkSpec
 from topologies.sandbox import kernel_settings, sandbox
 from topologies.testbed.controller import describe
 from topologies.testbed.testbed import Testbed
@@ -46,7 +41,6 @@ SOURCE, TARGET, OTHER = "dtn1", "dtn2", "x1"
 """Two hosts of a connection; another one on the source's switch."""
 DESCRIPTORS, CONNECTIONS = 40, 60
 SIZE = 16_000_000
-PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 OPENFLOW_PORT, REST_PORT = 6700, 8700
 HELLO = bytes.fromhex("0400000800000001")  # OpenFlow 1.3, OFPT_HELLO
 
@@ -294,8 +288,7 @@ def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_ow
             for subflow in connection["subflows"]
         ]
 
-    fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
-    with Testbed(fabric) as testbed, manager(testbed) as view:
+    with Testbed(fabric(mptcp=True)) as testbed, manager(testbed) as view:
         client, server = testbed.host("h1"), testbed.host("h2")
         wait_until(lambda: len(view.topology()["links"]) == 4, "all links to be found", 30)
         for plane in (0, 1):

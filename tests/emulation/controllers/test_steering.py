@@ -15,20 +15,19 @@ from tests.support.steering_tools import (
     PORT,
     Transfer,
     carried_by_core,
+    fabric,
     kernel_subflows,
     mib_counter,
     path_of,
     serving,
     subflows,
 )
-from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 4_000_000
-PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 HEADERS = 1.06
 """A frame of 1514 bytes carries 1428 of MPTCP's payload."""
 
@@ -54,10 +53,6 @@ for line in sys.stdin:
         connection.close()
     print("closed", flush=True)
 """
-
-
-def fabric(**options):
-    return Fabric(**{"hosts": 1, "links": PATH, "congestion_control": "cubic", **options})
 
 
 @pytest.mark.parametrize(("family", "address"), [(4, "10.0.1.2"), nightly(6, "fd00:1::2")])
@@ -129,7 +124,7 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
         assert len(kernel_subflows(server)) >= at_least
 
     lossy = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, loss=0.02)
-    with Testbed(fabric(cores=2, links=lossy, mptcp=True), policy="disjoint") as testbed:
+    with Testbed(fabric(links=lossy, mptcp=True), policy="disjoint") as testbed:
         server = testbed.host("h2")
         # Else a SYN may wait for an address that was asked for in vain, and leave when its connection has been closed.
         for each in ("10.0.1.2", "fd00:1::2"):
@@ -157,7 +152,7 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
 
 
 def test_the_view_is_served_and_printed(tmp_path):
-    with Testbed(fabric(cores=2, mptcp=True), policy="disjoint") as testbed:
+    with Testbed(fabric(mptcp=True), policy="disjoint") as testbed:
         with serving(testbed.host("h2"), "10.0.1.2"):
             transfer = Transfer(testbed.host("h1"), "10.0.1.2", 40 * SIZE)
             transfer.wait_begun()

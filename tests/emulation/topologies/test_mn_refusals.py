@@ -1,7 +1,4 @@
-"""Errors of `mn` with Flightpath's file where Mininet would wait forever, ignore an option or do harm.
-
-The command runs in this process; test_mn has it as a program.
-"""
+"""Errors of `mn`, which runs in this process, where Mininet would wait forever, ignore an option or do harm."""
 
 import shutil
 import sys

@@ -1,7 +1,4 @@
-"""Each topology starts, every pair reaches each other on each path, and MPTCP uses all paths.
-
-Many links all pass packets when they are up, and change on time at the same moments.
-"""
+"""Networks of each topology: who reaches whom, on which path, and many links that start and change at once."""
 
 import itertools
 import socket
