@@ -28,7 +28,6 @@ SLACK_S = 25e-6
 CLOCK_S = 0.5e-6
 # Long enough to change a link while packets are in it.
 LONG_S = 1.0
-TIMER_SLACK_S = 0.05
 ECT1, ECT0, CE = 1, 2, 3
 
 
@@ -330,19 +329,6 @@ def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(emulator):
         assert min(arrival.delay_s for arrival in pair.arrivals()[100:]) < 0.01 + SLACK_S
 
 
-def test_changes_happen_at_their_time(emulator):
-    with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
-        start_ns, start_s = time.monotonic_ns(), time.time()
-        pair.link.set_black_hole(True, "a_to_b", at_ns=start_ns + 400_000_000)
-        pair.link.set_black_hole(False, "a_to_b", at_ns=start_ns + 900_000_000)
-        stats = sent(pair, 300, size=SMALL, pause_s=0.005)
-        gap = max(itertools.pairwise(pair.arrivals()), key=lambda two: two[1].number - two[0].number)
-        assert gap[0].sent_s - start_s == pytest.approx(0.4, abs=TIMER_SLACK_S)
-        assert gap[1].sent_s - start_s == pytest.approx(0.9, abs=TIMER_SLACK_S)
-        assert stats["drops"]["blackhole"] > 20
-        pair.link.check()
-
-
 def test_a_table_of_delay_and_loss_is_followed_and_repeated(emulator, tmp_path):
     table, row_s, delays_s = tmp_path / "table.csv", 0.25, (0.010, 0.030, 0.020)
     table.write_text("time,delay,loss\n0s,10ms,0%\n250ms,30ms,\n500ms,20ms,100%\n750ms,end\n")
@@ -363,38 +349,41 @@ def test_a_table_of_delay_and_loss_is_followed_and_repeated(emulator, tmp_path):
         pair.link.check()
 
 
-def test_a_change_that_waits_comes_neither_early_nor_undoes_another(emulator):
+def swallow(pair: Pair, cause: str, on: bool, at_ns: int | None = None) -> None:
+    if cause == "loss":
+        pair.link.change("a_to_b", loss=float(on), at_ns=at_ns)
+    else:
+        pair.link.set_black_hole(on, "a_to_b", at_ns=at_ns)
+
+
+@pytest.mark.parametrize("cause", ["loss", "blackhole"])
+def test_a_change_that_waits_comes_neither_early_nor_undoes_another(emulator, cause):
     with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
         due_ns = time.monotonic_ns() + 1_500_000_000
-        pair.link.change("a_to_b", loss=1.0, at_ns=due_ns)
+        swallow(pair, cause, True, at_ns=due_ns)
         pair.link.change("a_to_b", delay_s=0.1)
         pair.send(20, size=SMALL)
         assert time.monotonic_ns() < due_ns, "the machine was too slow for this test"
-        assert pair.settled()["drops"]["loss"] == 0
-        wait_until(lambda: pair.counters()["spec"]["loss"] == 1.0, "the change", 30)
+        assert pair.settled()["drops"][cause] == 0
+        wait_until(lambda: pair.counters()["spec"][cause] == 1, "the change", 30)
         assert pair.counters()["spec"]["delay_ns"] == 100_000_000
-        assert sent(pair, 20, size=SMALL)["drops"]["loss"] == 20
+        assert sent(pair, 20, size=SMALL)["drops"][cause] == 20
+        pair.link.check()
 
 
 @pytest.mark.parametrize("cause", ["loss", "blackhole"])
 def test_what_swallows_packets_meets_those_that_enter_and_none_that_is_inside(emulator, cause):
-    def swallow(pair: Pair, on: bool) -> None:
-        if cause == "loss":
-            pair.link.change("a_to_b", loss=float(on))
-        else:
-            pair.link.set_black_hole(on, "a_to_b")
-
     with linked(emulator, LinkSpec(delay_s=1.0)) as pair:
         early = pair.send(50, size=SMALL)
         pair.until_inside(50)
-        swallow(pair, True)
+        swallow(pair, cause, True)
         pair.send(30, size=SMALL)
         pair.send(10, way="b_to_a", size=SMALL)
         stats = pair.settled()
         assert [arrival.number for arrival in pair.arrivals()] == early and stats["drops"][cause] == 30
         assert pair.settled("b_to_a")["drops"][cause] == 0
         assert all(has_carrier(host) for host in pair.hosts.values())
-        swallow(pair, False)
+        swallow(pair, cause, False)
         assert sent(pair, 5, size=SMALL)["drops"][cause] == 30
 
 
