@@ -28,10 +28,7 @@ def carried(testbed: Testbed) -> list[int]:
     return [link.stats()["directions"]["b_to_a"]["out_bytes"] for link in testbed.links]
 
 
-MULTIPATH = [name for name, each in IMPLEMENTATIONS.items() if each.multipath_draft]
-
-
-@pytest.mark.parametrize("name", MULTIPATH)
+@pytest.mark.parametrize("name", [name for name, each in IMPLEMENTATIONS.items() if each.multipath_draft])
 def test_each_path_carries_its_share_in_either_order(name):
     with Testbed(MultipathPair(paths=2, links=LINK, mptcp=False)) as testbed:
         client, server = testbed.net.hosts

@@ -1,7 +1,4 @@
-"""Networks on Open vSwitch's kernel datapath, which most users have, but not the machines this is developed on.
-
-They test function, not speed, because the VM's processor may be emulated.
-"""
+"""Function, not speed (the VM's processor may be emulated), of networks on Open vSwitch's kernel datapath."""
 
 import pytest
 
