@@ -138,15 +138,6 @@ def start_controller(testbed: Testbed) -> None:
         wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
 
 
-def carried_by_core(testbed: Testbed) -> dict[str, int]:
-    """Bytes that came out of each core switch's links towards edge1 so far."""
-    return {
-        link.intf2.node.name: link.stats()["directions"]["b_to_a"]["out_bytes"]
-        for link in testbed.links
-        if link.intf1.node.name == "edge1" and link.intf2.node.name.startswith("core")
-    }
-
-
 def core_link(testbed: Testbed, edge: str, core: str) -> Any:
     """The link between an edge switch and a core switch."""
     return next(it for it in testbed.links if (it.intf1.node.name, it.intf2.node.name) == (edge, core))

@@ -14,7 +14,7 @@ from tests.support.steering_tools import (
     MPTCP,
     PORT,
     Transfer,
-    carried_by_core,
+    core_link,
     fabric,
     kernel_subflows,
     mib_counter,
@@ -74,7 +74,8 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address)
             sent = now
             time.sleep(0.05)
         assert transfer.end().received == SIZE
-        carried = carried_by_core(testbed)
+        links = {core: core_link(testbed, "edge1", core) for core in ("core1", "core2", "core3")}
+        carried = {core: link.stats()["directions"]["b_to_a"]["out_bytes"] for core, link in links.items()}
         paths = {path_of(it) for it in in_view.values()}
         assert len(paths) == 2
         for flow, it in in_view.items():

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -58,19 +57,13 @@ def test_nobody_answers(unchanged_end):
 
 def test_something_else_than_ssh_answers(end):
     with socket.create_server((ssh_far_end.ADDRESS, 0)) as server:
-
-        def serve():
-            made, _ = server.accept()
-            with made:
-                made.recv(100)
-                made.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=serve)
-        thread.start()
         # In a process of its own, where nothing but the command says what the libraries below it complain about.
-        done = finish(end.start("-p", str(server.getsockname()[1]), "--connect-limit", "3s"))
-        thread.join()
-    assert "SSH" in done.error()
+        process = end.start("-p", str(server.getsockname()[1]), "--connect-limit", "3s")
+        made, _ = server.accept()
+        with made:
+            made.recv(100)
+            made.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+        assert "SSH" in finish(process).error()
 
 
 @pytest.mark.parametrize(("passphrase", "says"), [("", "log-in refused"), ("secret", "passphrase")])

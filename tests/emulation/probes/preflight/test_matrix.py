@@ -22,10 +22,7 @@ from topologies.links.spec import LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
-LINKS = {
-    "access": LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001),
-    "links": LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002),
-}
+ACCESS, LINKS = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001), LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
 _LOGIN = """\
 Port 2200
 User root
@@ -47,13 +44,13 @@ class Sites:
 
     def __init__(self, testbed: Testbed, stack: ExitStack) -> None:
         self.hosts = testbed.net.hosts
-        self._files: list[Path] = []
+        self.files: list[Path] = []
         self._sftp, self._login = TEMPORARY / "sftp", TEMPORARY / "login"
         Path("/run/sshd").mkdir(exist_ok=True)
         reached = ""
         for host in self.hosts:
             sshd = stack.enter_context(Sshd(host, host.address(), TEMPORARY / host.name))
-            self._files.append(sshd.files)
+            self.files.append(sshd.files)
             reached += sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}")
             configuration = str(sshd.folder / "server" / "sshd_config")
             stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", configuration, "-p", "2200"]))
@@ -69,10 +66,6 @@ class Sites:
         ways = ["-F", str(self._login), "--command", str(script), "--no-route"]
         argv = [sys.executable, "-m", "probes.preflight", *words, *ways, "--results", str(TEMPORARY / "memory")]
         return self.hosts[0].popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT)
-
-    def temporary_folders(self) -> list[list[Path]]:
-        """Files that probes have made at each host."""
-        return [list(files.glob(f"{PREFIX}*")) for files in self._files]
 
 
 def probes() -> list[str]:
@@ -106,7 +99,7 @@ def _figures_and_history(sites: Sites) -> None:
 def _interruption(sites: Sites) -> None:
     """An interrupted matrix leaves no probe running."""
     process = sites.start("--from", "h1,h2,h3,h4", "--time", "60s")
-    wait_until(lambda: sum(map(bool, sites.temporary_folders())) >= 2, "two measurements at the same time", 30)
+    wait_until(lambda: sum(any(files.glob(f"{PREFIX}*")) for files in sites.files) >= 2, "two at the same time", 30)
     assert len(probes()) >= 2
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -115,7 +108,7 @@ def _interruption(sites: Sites) -> None:
 
 
 def test_paths_between_four_sites_are_measured_until_somebody_interrupts():
-    fabric = Fabric(edges=2, hosts=2, cores=1, multihomed=False, congestion_control="cubic", **LINKS)
+    fabric = Fabric(hosts=2, cores=1, multihomed=False, access=ACCESS, links=LINKS, congestion_control="cubic")
     with Testbed(fabric) as testbed, ExitStack() as stack:
         sites = Sites(testbed, stack)
         _figures_and_history(sites)
