@@ -65,7 +65,8 @@ class Link:
         self.sender = stack.enter_context(closing(self.a.socket(socket.SOCK_DGRAM)))
 
     def ask(self, request: str) -> dict:
-        return ask(self.client, request)
+        self.client.send(request.encode())
+        return json.loads(self.client.recv(65536))
 
     def stats(self, direction: str = "a_to_b") -> dict:
         return self.ask("stats")["directions"][direction]
@@ -116,11 +117,6 @@ def connect(path: Path) -> socket.socket:
     client.settimeout(10)
     client.connect(str(path))
     return client
-
-
-def ask(client: socket.socket, request: str) -> dict:
-    client.send(request.encode())
-    return json.loads(client.recv(65536))
 
 
 def assert_nothing_unaccounted(stats: dict) -> None:
