@@ -64,7 +64,6 @@ def test_an_application_and_options_of_the_manager_reach_it_and_it_controls_the_
     application = tmp_path / "own_switch.py"
     application.write_text(SWITCH.format(library="os_ken", base="OSKenApp"))
     words = f"osken,--observe-links,os_ken.topology.switches,{application}"
-
     script = f"{wait_for_rules(2)}pingall\n{look_for('on switch 2')}"
 
     done = mn("--topo", "linear,2", "--controller", words, script=script)
@@ -77,7 +76,6 @@ def test_an_application_and_options_of_the_manager_reach_it_and_it_controls_the_
 def test_a_sample_of_ryus_finds_the_one_that_it_builds_on(tmp_path):
     (tmp_path / "own_switch.py").write_text(SWITCH.format(library="ryu", base="RyuApp"))
     (tmp_path / "monitor.py").write_text(MONITOR)
-
     script = f"{wait_for_rules(1)}pingall\n{look_for('a thread of its own')}"
 
     done = mn("--controller", f"ryu,{tmp_path}/monitor.py", script=script)
