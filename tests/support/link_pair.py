@@ -53,7 +53,9 @@ class Receiver:
         self._source = source
         source.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         source.setsockopt(socket.IPPROTO_IP, IP_RECVTOS, 1)
-        source.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+        source.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        with contextlib.suppress(PermissionError):  # beyond the machine's limit, if root
+            source.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
         source.bind(("", PORT))
         source.settimeout(0.05)
         self._stopped = False
