@@ -22,7 +22,8 @@ from topologies.links.spec import LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
-ACCESS, LINKS = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001), LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
+ACCESS = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001)
+LINKS = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
 _LOGIN = """\
 Port 2200
 User root
