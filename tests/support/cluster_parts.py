@@ -37,12 +37,11 @@ class Parts:
         wait_until(lambda: _ADDRESS.search(log.read_text()) is not None, "the scheduler", 60)
         self.address = _ADDRESS.search(log.read_text())[0]
 
-    def start_worker(self) -> subprocess.Popen:
+    def start_worker(self) -> None:
         """Starts a worker for one cell at a time."""
         log = self._folder / f"worker{len(self.workers)}.log"
         self.workers.append(self._start(["worker", self.address, "--jobs", "1"], log))
         wait_until(lambda: "measures for" in log.read_text(), "the worker", 180)
-        return self.workers[-1]
 
     def options(self) -> list[str]:
         return ["--cluster", self.address, "--key", str(self.key)]

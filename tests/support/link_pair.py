@@ -1,7 +1,6 @@
 """Two hosts and a link between them, and numbered datagrams that record when they were sent and arrived."""
 
 import contextlib
-import json
 import socket
 import struct
 import threading
@@ -9,7 +8,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from flightpath.commands import run
 from flightpath.errors import MeasurementFailed
 from flightpath.waiting import wait_until
 from tests.support.relay_link import transferred
@@ -98,19 +96,12 @@ class Pair:
         for host, peer, mac in zip(hosts, reversed(hosts), reversed(macs), strict=True):
             host.config()
             host.run(["ip", "neighbour", "replace", peer.address(), "lladdr", mac, "dev", host.intfs[0].name])
-        self._inner = getattr(self.link, "_names", ())
-        wait_until(self._is_up, "the interfaces inside the link", 20)
         for way, host, peer in zip(DIRECTIONS, hosts, reversed(hosts), strict=True):
             self.received[way] = Receiver(socket_in(peer, socket.SOCK_DGRAM))
             stack.callback(self.received[way].stop)
             self.senders[way] = [stack.enter_context(socket_in(host, socket.SOCK_DGRAM)) for _flow in range(3)]
             for sender in self.senders[way]:
                 sender.connect((peer.address(), PORT))
-
-    def _is_up(self) -> bool:
-        """Whether the kernel has noticed that both ends are up; until then it drops what leaves netem's interfaces."""
-        inner = [each for each in json.loads(run(["ip", "-j", "link", "show"])) if each["ifname"] in self._inner]
-        return all(each["operstate"] == "UP" for each in inner)
 
     def send(
         self,

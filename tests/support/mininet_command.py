@@ -24,12 +24,6 @@ def mn_run(script: Path, *arguments: str, typed: str = "") -> subprocess.Complet
     return _done([*MN_RUN, str(script), *arguments], typed)
 
 
-def in_namespaces(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a shell script as root of mount, network and PID namespaces of its own; stderr is mixed into stdout."""
-    contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return _done([*contained, "sh", "-c", script, "sh", *arguments])
-
-
 def machine() -> tuple[set[str], set[str]]:
     """Leftovers of a network of Mininet's: interfaces, and files of an Open vSwitch."""
     return interfaces(), set(map(str, Path("/run").glob("openvswitch/*")))

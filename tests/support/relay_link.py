@@ -8,26 +8,17 @@ import json
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import native
+from flightpath.waiting import wait_until
 from tests.support.namespace_host import NamespaceHost
 
 PAYLOAD = 1400
 WIRE = PAYLOAD + 42
 PORT = 5000
-
-
-def until(what: str, condition: Callable[[], object], seconds: float = 30):
-    """Waits for the condition and returns what it returned."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
-        time.sleep(0.002)
-    return found
 
 
 class Host(NamespaceHost):
@@ -74,7 +65,8 @@ class Link:
         self.sender = stack.enter_context(closing(self.a.socket(socket.SOCK_DGRAM)))
 
     def ask(self, request: str) -> dict:
-        return ask(self.client, request)
+        self.client.send(request.encode())
+        return json.loads(self.client.recv(65536))
 
     def stats(self, direction: str = "a_to_b") -> dict:
         return self.ask("stats")["directions"][direction]
@@ -88,13 +80,15 @@ class Link:
 
         Waited for, since a snapshot of a direction that is not at rest may be a frame out of step with itself.
         """
+        stats: dict = {}
 
-        def done() -> dict | None:
-            stats = self.stats()
+        def is_at_rest() -> bool:
+            stats.update(self.stats())
             gone = stats["out_packets"] - stats["duplicated_packets"] + sum(stats["drops"].values())
-            return stats if stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0 else None
+            return stats["in_packets"] == gone >= packets and stats["queued_packets"] == 0
 
-        return until(f"{packets} packets to come in and to be accounted for", done)
+        wait_until(is_at_rest, f"{packets} packets to come in and to be accounted for", 30, poll_s=0.002)
+        return stats
 
     def received(self) -> list[int]:
         """The numbers of the datagrams that have arrived by now."""
@@ -123,11 +117,6 @@ def connect(path: Path) -> socket.socket:
     client.settimeout(10)
     client.connect(str(path))
     return client
-
-
-def ask(client: socket.socket, request: str) -> dict:
-    client.send(request.encode())
-    return json.loads(client.recv(65536))
 
 
 def assert_nothing_unaccounted(stats: dict) -> None:

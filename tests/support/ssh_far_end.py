@@ -16,7 +16,6 @@ from pathlib import Path
 
 from flightpath.processes import descendants, family
 from flightpath.project import PROJECT
-from flightpath.waiting import wait_until
 from probes.preflight.__main__ import main
 from services.sshd import Sshd
 from tests.support.ports import ADDRESS, free_port
@@ -107,6 +106,16 @@ class FarEnd(ServerAndCommand):
         """Runs the command in this process; not in a sandbox, since the processes of its streams would be outside."""
         return in_this_process(self._words(*arguments, files=() if file is None else (file,), **named))
 
+    def configured(self, folder, *changes):
+        """Options that name a client's configuration with other texts."""
+        text = self.sshd.client_configuration.read_text()
+        for before, after in changes:
+            assert str(before) in text
+            text = text.replace(str(before), str(after))
+        file = folder / "config"
+        file.write_text(text)
+        return ["-F", str(file), "--size", "1MB"]
+
     def stored(self):
         """Number of stored measurements."""
         done = in_this_process(["history", "dtn", "--json", "--results", str(self.memory)])
@@ -153,16 +162,6 @@ def far_end(address=ADDRESS, **settings) -> Iterator[FarEnd]:
             yield FarEnd(sshd, folder)
 
 
-def wait_for_transfer(end, process, streams=1):
-    """Returns once so many streams have their file open at the far end."""
-
-    def going():
-        assert process.poll() is None, process.communicate()
-        return len(transferring(end)) >= streams
-
-    wait_until(going, "the transfer to begin", 30)
-
-
 def transferring(end):
     """The server's processes with a file open for transfer: none of the first connection, which only makes the file."""
     connections = [each for each in end.sessions() if each.parent == end.sshd.pid]
@@ -179,12 +178,6 @@ def _open_files(pid):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 yield str(entry.readlink())
-
-
-def connections(port):
-    """Established connections to a port of this machine: the sockets' inodes at the far end."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return [row[9] for row in rows if row[3] == "01" and int(row[1].split(":")[1], 16) == port]
 
 
 @contextmanager

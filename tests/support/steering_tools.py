@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 
 from flightpath.waiting import wait_until
 from tests.support.killed import killed_at_end
+from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost
+from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
 PORT = 5001
 MPTCP, TCP = 262, 6
+PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 
 _SOURCE = """
 import socket, sys, threading
@@ -56,6 +59,11 @@ while received < size and (data := connection.recv(1 << 20)):
     print("some", flush=True) if received == len(data) else None
 print(json.dumps({"received": received, "connect_s": connected - begun}))
 """
+
+
+def fabric(**options: Any) -> Fabric:
+    """Two edge switches with a host each and two paths between them, except for these options."""
+    return Fabric(**{"hosts": 1, "cores": 2, "links": PATH, "congestion_control": "cubic", **options})
 
 
 class Received(NamedTuple):
@@ -127,15 +135,6 @@ def start_controller(testbed: Testbed) -> None:
     testbed.controller.wait_ready()
     if testbed.controller.policy is not None:
         wait_until(lambda: testbed.controller.view.health()["ready"], "the controller to have taken over", 30)
-
-
-def carried_by_core(testbed: Testbed) -> dict[str, int]:
-    """Bytes that came out of each core switch's links towards edge1 so far."""
-    return {
-        link.intf2.node.name: link.stats()["directions"]["b_to_a"]["out_bytes"]
-        for link in testbed.links
-        if link.intf1.node.name == "edge1" and link.intf2.node.name.startswith("core")
-    }
 
 
 def core_link(testbed: Testbed, edge: str, core: str) -> Any:

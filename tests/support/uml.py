@@ -1,8 +1,6 @@
 """The virtual-time kernel, for tests that need one."""
 
 import contextlib
-import os
-import shutil
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -13,27 +11,17 @@ from execution.uml import kernel
 from flightpath.errors import FlightpathError
 from flightpath.project import PROJECT
 from tests.support.finished import finished
-from tests.support.ordinary_user import dropped
 from tests.support.process_list import mentioning
 
 VIRTUAL = [sys.executable, "-m", "execution.virtual"]
+"""The command `flightpath virtual`."""
 
 
 def run_virtual(
     *words: str, options: tuple[str, ...] = (), typed: str = "", cwd: Path = PROJECT
 ) -> CompletedProcess[str]:
+    """Runs a command in the virtual-time kernel."""
     return finished([*VIRTUAL, *options, "--", *words], cwd=cwd, input=typed, errors="surrogateescape")
-
-
-def unprivileged(home: Path, argv: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command and environment for a user without privileges or a home, as in a container.
-
-    A folder of `results_of_ordinary_user` gets a copy of our kernel.
-    """
-    image = kernel.find().image
-    shutil.copytree(image.parent, home / "cache/lab" / image.parent.name)
-    environment = {"FLIGHTPATH_CACHE": str(home / "cache"), "HOME": "/nonexistent", "PATH": os.environ["PATH"]}
-    return dropped(["--no-new-privs", *argv]), environment
 
 
 def require_uml_kernel() -> None:

@@ -119,14 +119,6 @@ def test_it_stays_until_the_last_of_several_runs_has_ended():
     wait_gone()
 
 
-def test_a_run_that_is_killed_takes_it_along():
-    with running() as run:
-        assert is_there()
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        wait_gone()
-
-
 def test_a_sandboxed_run_keeps_it_to_its_end_although_its_first_process_is_killed(sandboxed):
     """Its connection was opened before the sandbox, so that every process of the run has it."""
     read, write = os.pipe()

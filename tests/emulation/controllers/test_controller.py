@@ -1,7 +1,4 @@
-"""The controller with real switches: Open vSwitch's user datapath, two switches, four hosts.
-
-And steering as users of Ryu start it: `osken-manager controllers/steering.py`, in a network that nobody describes.
-"""
+"""The controller with real switches of Open vSwitch's user datapath, and steering as users of Ryu start it."""
 
 import json
 import os
@@ -31,12 +28,10 @@ from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from tests.support.killed import killed_at_end
 from tests.support.orphans import orphaned
-from tests.support.steering_tools import Transfer, kill_controller, serving, start_controller
+from tests.support.steering_tools import Transfer, fabric, kill_controller, serving, start_controller
 from topologies.dtn_pair import DtnPair
-from topologies.fabric import Fabric
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.hosts.neighbours import make_permanent
-from topologies.links.spec import LinkSpec
 from topologies.sandbox import kernel_settings, sandbox
 from topologies.testbed.controller import describe
 from topologies.testbed.testbed import Testbed
@@ -46,7 +41,6 @@ SOURCE, TARGET, OTHER = "dtn1", "dtn2", "x1"
 """Two hosts of a connection; another one on the source's switch."""
 DESCRIPTORS, CONNECTIONS = 40, 60
 SIZE = 16_000_000
-PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 OPENFLOW_PORT, REST_PORT = 6700, 8700
 HELLO = bytes.fromhex("0400000800000001")  # OpenFlow 1.3, OFPT_HELLO
 
@@ -72,13 +66,6 @@ def ping_all(testbed: Testbed) -> None:
     for source, target in permutations(testbed.net.hosts, 2):
         for address in target.addresses[0]:
             ping(source, str(address.ip))
-
-
-def stop_questions_for_neighbours(testbed: Testbed) -> None:
-    """Makes all neighbours permanent: for an entry that was used, a host asks again, alone, some seconds later."""
-    make_permanent(testbed.net.hosts)
-    for host in testbed.net.hosts:
-        host.run(["ip", "neigh", "flush", "all"])  # the others, by link-local addresses
 
 
 def mac(testbed: Testbed, host: str) -> str:
@@ -109,7 +96,9 @@ def received(testbed: Testbed, name: str) -> int:
 def test_all_hosts_reach_each_other_and_nobody_else_gets_a_copy_with_and_without_a_controller():
     with network() as testbed:
         ping_all(testbed)
-        stop_questions_for_neighbours(testbed)
+        make_permanent(testbed.net.hosts)  # for an entry that was used, a host asks again, alone, some seconds later
+        for host in testbed.net.hosts:
+            host.run(["ip", "neigh", "flush", "all"])  # the others, by link-local addresses
         described = describe(testbed.net)
         for switch in described.switches:
             assert len(rules_in(switch.name)) == len(forwarding_rules(described, switch))
@@ -299,8 +288,7 @@ def test_osken_manager_finds_the_network_and_gives_each_subflow_a_path_of_its_ow
             for subflow in connection["subflows"]
         ]
 
-    fabric = Fabric(hosts=1, cores=2, links=PATH, mptcp=True, congestion_control="cubic")
-    with Testbed(fabric) as testbed, manager(testbed) as view:
+    with Testbed(fabric(mptcp=True)) as testbed, manager(testbed) as view:
         client, server = testbed.host("h1"), testbed.host("h2")
         wait_until(lambda: len(view.topology()["links"]) == 4, "all links to be found", 30)
         for plane in (0, 1):

@@ -14,21 +14,20 @@ from tests.support.steering_tools import (
     MPTCP,
     PORT,
     Transfer,
-    carried_by_core,
+    core_link,
+    fabric,
     kernel_subflows,
     mib_counter,
     path_of,
     serving,
     subflows,
 )
-from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 4_000_000
-PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
 HEADERS = 1.06
 """A frame of 1514 bytes carries 1428 of MPTCP's payload."""
 
@@ -56,10 +55,6 @@ for line in sys.stdin:
 """
 
 
-def fabric(**options):
-    return Fabric(**{"hosts": 1, "links": PATH, "congestion_control": "cubic", **options})
-
-
 @pytest.mark.parametrize(("family", "address"), [(4, "10.0.1.2"), nightly(6, "fd00:1::2")])
 def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address):
     # Three paths and two subflows: the third one must stay empty.
@@ -79,7 +74,8 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address)
             sent = now
             time.sleep(0.05)
         assert transfer.end().received == SIZE
-        carried = carried_by_core(testbed)
+        links = {core: core_link(testbed, "edge1", core) for core in ("core1", "core2", "core3")}
+        carried = {core: link.stats()["directions"]["b_to_a"]["out_bytes"] for core, link in links.items()}
         paths = {path_of(it) for it in in_view.values()}
         assert len(paths) == 2
         for flow, it in in_view.items():
@@ -94,12 +90,7 @@ def test_the_bytes_of_a_subflow_are_on_its_path_and_on_no_other(family, address)
 
 
 @pytest.mark.parametrize(
-    ("protocol", "address"),
-    [
-        (MPTCP, "fd00:1::2"),
-        nightly(6, "10.0.1.2"),
-        nightly(MPTCP, "10.0.1.2"),
-    ],
+    ("protocol", "address"), [(MPTCP, "fd00:1::2"), nightly(6, "10.0.1.2"), nightly(MPTCP, "10.0.1.2")]
 )
 def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protocol, address):
     rounds, number = (5, 40) if address == "10.0.1.2" and protocol == MPTCP else (2, 20)
@@ -134,7 +125,7 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
         assert len(kernel_subflows(server)) >= at_least
 
     lossy = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002, loss=0.02)
-    with Testbed(fabric(cores=2, links=lossy, mptcp=True), policy="disjoint") as testbed:
+    with Testbed(fabric(links=lossy, mptcp=True), policy="disjoint") as testbed:
         server = testbed.host("h2")
         # Else a SYN may wait for an address that was asked for in vain, and leave when its connection has been closed.
         for each in ("10.0.1.2", "fd00:1::2"):
@@ -162,7 +153,7 @@ def test_the_view_is_the_kernels_for_hundreds_of_connections_with_losses(protoco
 
 
 def test_the_view_is_served_and_printed(tmp_path):
-    with Testbed(fabric(cores=2, mptcp=True), policy="disjoint") as testbed:
+    with Testbed(fabric(mptcp=True), policy="disjoint") as testbed:
         with serving(testbed.host("h2"), "10.0.1.2"):
             transfer = Transfer(testbed.host("h1"), "10.0.1.2", 40 * SIZE)
             transfer.wait_begun()

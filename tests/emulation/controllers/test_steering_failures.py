@@ -13,24 +13,19 @@ from tests.support.steering_tools import (
     Transfer,
     core_link,
     download,
+    fabric,
     kill_controller,
     path_of,
     serving,
     start_controller,
     subflows,
 )
-from topologies.fabric import Fabric
 from topologies.links.spec import LinkSpec
 from topologies.testbed.testbed import Testbed
 
 pytestmark = [pytest.mark.virtual, pytest.mark.in_sandbox]
 
 SIZE = 4_000_000
-PATH = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005, queue="50ms")
-
-
-def fabric(**options):
-    return Fabric(**{"hosts": 1, "cores": 2, "links": PATH, "congestion_control": "cubic", **options})
 
 
 def links_up(testbed) -> list[bool]:

@@ -91,13 +91,6 @@ def test_a_program_that_waits_by_reading_the_clock_is_named():
     assert re.search(f" s in (system calls that return at once|{own})", done.stderr)
 
 
-@pytest.mark.nightly
-def test_a_program_that_computes_for_long_may_do_so_while_others_run():
-    """Two programs that take turns compute in the same stopped time as one; only one that never yields is ended."""
-    done = run_virtual("sh", "-c", "for i in 1 2 3; do sleep 100; done", options=("--standstill-limit", "1"))
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_fail(tmp_path):
     draw = 'date -u +%F; od -An -N2 -tu2 /dev/urandom > number; read n < number; echo "$n"; exit $((n % 2))'
     options = ("--seeds", "1-8", "--same", "--results", str(tmp_path))

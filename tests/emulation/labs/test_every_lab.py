@@ -11,22 +11,13 @@ from pathlib import Path
 import pytest
 
 from labs.framework import catalogue, experiments
-from labs.framework.checking import check as check_one
-from labs.framework.checking import judged
+from labs.framework.checking import check, judged
 from labs.framework.lab import Lab, Variant
 from labs.solutions.attempt import Attempt
 from tests.support.handed_in import attempts, hand_in
 
 EVERYTHING = "LAB_TESTS" in os.environ
 VARIANTS = 5 if EVERYTHING else 2
-
-
-def chosen(lab: Lab, number: int) -> dict[str, Attempt]:
-    """Attempts that are tried in a variant, by name."""
-    every = attempts(lab, variant(number))
-    wrong = [name for name in every if name != "solution"]
-    assert len(wrong) >= 4, "an empty folder and three mistakes"
-    return {name: every[name] for name in ["solution", *(wrong if EVERYTHING else wrong[number::VARIANTS])]}
 
 
 def variant(number: int) -> Variant:
@@ -39,7 +30,7 @@ def experiment(lab: Lab, attempt: Attempt) -> str:
     return json.dumps([lab.number, attempt.files, dict(lab.tried(attempt.answers))], sort_keys=True)
 
 
-def check(number: int, chosen: dict[Lab, dict[str, Attempt]], folder: Path) -> None:
+def try_out(number: int, chosen: dict[Lab, dict[str, Attempt]], folder: Path) -> None:
     """Tries attempts of one variant in one kernel, by lab and name, and checks how they are judged."""
     tried = [(lab, name, attempt) for lab, attempts_ in chosen.items() for name, attempt in attempts_.items()]
     handed_in = [
@@ -70,7 +61,7 @@ def test_each_lab_s_solution_passes_and_a_mistake_gets_its_hint(tmp_path):
         del every["empty"]
         wrong = min(every.values(), key=lambda each: experiment(lab, each) != experiment(lab, solution))
         chosen[lab] = {"solution": solution, "wrong": wrong}
-    check(0, chosen, tmp_path)
+    try_out(0, chosen, tmp_path)
 
 
 @pytest.mark.starts_kernels
@@ -79,7 +70,7 @@ def test_a_loop_without_an_end_is_called_one(tmp_path):
     lab = catalogue.find("control")
     loop = "class Control:\n    def __init__(self):\n        while True:\n            pass\n"
     endless = hand_in(lab, variant(0), Attempt(files={"control.py": loop}), tmp_path / "endless")
-    checked = check_one(endless)
+    checked = check(endless)
     assert checked.is_judged and checked.points == 0 < checked.of
     assert "a loop without an end" in checked.measured.failure and "--clock" not in checked.measured.failure
 
@@ -89,4 +80,8 @@ def test_a_loop_without_an_end_is_called_one(tmp_path):
 @pytest.mark.parametrize("number", range(VARIANTS))
 @pytest.mark.parametrize("lab", catalogue.all_labs(), ids=catalogue.short_name)
 def test_the_solution_passes_and_mistakes_get_their_hints(lab, number, tmp_path):
-    check(number, {lab: chosen(lab, number)}, tmp_path)
+    every = attempts(lab, variant(number))
+    wrong = [name for name in every if name != "solution"]
+    assert len(wrong) >= 4, "an empty folder and three mistakes"
+    tried = ["solution", *(wrong if EVERYTHING else wrong[number::VARIANTS])]
+    try_out(number, {lab: {name: every[name] for name in tried}}, tmp_path)

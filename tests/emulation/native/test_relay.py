@@ -10,19 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from flightpath.waiting import wait_until
 from tests.bench.processes import memory_bytes
 from tests.support.finished import finished
 from tests.support.orphans import orphaned
-from tests.support.relay_link import (
-    Host,
-    ask,
-    assert_nothing_unaccounted,
-    connect,
-    frames_written,
-    relay_argv,
-    tcp_transfer,
-    until,
-)
+from tests.support.relay_link import Host, assert_nothing_unaccounted, connect, frames_written, relay_argv, tcp_transfer
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"),
@@ -123,7 +115,8 @@ def test_many_clients_at_once(make_link):
         assert all(json.loads(client.recv(65536))["name"] == "link" for client in clients)
     for _ in range(40):  # more than it serves at once: they leave their places again
         with closing(connect(link.control)) as client:
-            assert ask(client, "stats")["name"] == "link"
+            client.send(b"stats")
+            assert json.loads(client.recv(65536))["name"] == "link"
 
 
 def test_reset_forgets_lateness_and_peak_and_keeps_counters(make_link):
@@ -156,11 +149,12 @@ def test_requests_are_carried_out_in_the_order_of_their_times_unless_cancelled(m
     start = time.monotonic_ns() + 3_000_000_000  # when a busy machine, too, has made all three requests
     for ms, delay in ((300, 3), (100, 1), (200, 2)):
         assert link.ask(f"at {start + ms * 1_000_000} set a-to-b delay_ns={delay}") == {"ok": True}
-    until("the last one", lambda: time.monotonic_ns() > start + 300_000_000 and link.stats()["spec"]["delay_ns"] == 3)
+    wait_until(lambda: time.monotonic_ns() > start + 300_000_000, "the time of the last one", 30)
+    wait_until(lambda: link.stats()["spec"]["delay_ns"] == 3, "the last one", 30)
     link.ask(f"at {time.monotonic_ns() + 3_600_000_000_000} set a-to-b delay_ns=9")
     assert link.ask("cancel") == {"ok": True}
     assert link.ask(f"at {time.monotonic_ns() + 100_000_000} set a-to-b delay_ns=7") == {"ok": True}
-    until("the next one", lambda: link.stats()["spec"]["delay_ns"] == 7)
+    wait_until(lambda: link.stats()["spec"]["delay_ns"] == 7, "the next one", 30)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +194,7 @@ def test_a_signal_ends_it_and_both_devices(make_link, stop):
     link.process.send_signal(stop)
     assert link.process.wait(20) == 0
     assert not link.control.exists()
-    until("both devices to go", lambda: not link.a.has_interface() and not link.b.has_interface())
+    wait_until(lambda: not link.a.has_interface() and not link.b.has_interface(), "both devices to go", 30)
 
 
 def test_a_deleted_device_ends_it_with_a_reason(make_link):
@@ -216,7 +210,7 @@ def test_it_and_its_devices_end_with_its_parent(tmp_path):
         with orphaned(relay_argv(tmp_path / "control")) as pid:
             a.take(pid, b)
             b.take(pid, a)
-        until("both devices to go", lambda: not a.has_interface() and not b.has_interface())
+        wait_until(lambda: not a.has_interface() and not b.has_interface(), "both devices to go", 30)
 
 
 def test_name_in_use_is_refused_and_nothing_is_left(make_link, tmp_path):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.relay_link import WIRE, until
+from flightpath.waiting import wait_until
+from tests.support.relay_link import WIRE
 
 pytestmark = [
     pytest.mark.alone,
@@ -26,10 +27,10 @@ def test_rate_is_the_one_asked_for(make_link, rate, count):
         assert stats["queued_packets"] > 1, "the line ran empty: what follows would not be its rate"
         return answer["uptime_ns"], stats["out_bytes"]
 
-    until("all to be read", lambda: link.stats()["in_packets"] == count)
+    wait_until(lambda: link.stats()["in_packets"] == count, "all to be read", 30, poll_s=0.002)
     start_ns, start_bytes = snapshot()
     target = start_bytes + (count * WIRE - start_bytes) * 3 // 4
-    until("three quarters of the rest", lambda: link.stats()["out_bytes"] >= target)
+    wait_until(lambda: link.stats()["out_bytes"] >= target, "three quarters of the rest", 30, poll_s=0.002)
     end_ns, end_bytes = snapshot()
     assert (end_bytes - start_bytes) * 8e9 / (end_ns - start_ns) == pytest.approx(rate, rel=0.03)
     stats = link.settled(count)

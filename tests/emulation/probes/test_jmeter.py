@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -19,11 +20,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.tcp_info import subflows
-from probes.jmeter.install import CLASSES, HOME, java_command
-from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun, require_jmeter
+from probes.jmeter.install import CLASSES, HOME, is_installed, java_command
+from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
 from tests.support.namespace_host import NamespaceHost
 from tests.support.process_list import mentioning
 
@@ -34,17 +35,11 @@ REQUESTS = ("log in", "list of questions", *("question", "save answer") * 8, "su
 IPPROTO_MPTCP = 262
 
 
-def _jmeter_is_missing() -> bool:
-    try:
-        require_jmeter(mptcp=True)
-    except MissingCapability:
-        return True
-    return False
-
-
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a network namespace"),
-    pytest.mark.skipif(_jmeter_is_missing(), reason="needs JMeter and mptcpize: run `make setup`"),
+    pytest.mark.skipif(
+        not is_installed() or shutil.which("mptcpize") is None, reason="needs JMeter and mptcpize: run `make setup`"
+    ),
 ]
 
 

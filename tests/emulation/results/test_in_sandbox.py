@@ -16,14 +16,9 @@ from tests.support.database_server import store_options
 SHORT = ["--algorithm", "cubic", "--only", "against=nobody", "--seconds", "4", "--link", "20Mbit,5ms"]
 
 
-@pytest.fixture
-def location(tmp_path, server) -> StoreLocation:
-    over_tcp = server.over_tcp(server.database())
-    return StoreLocation(tmp_path / "runs", server_url(str(over_tcp)))
-
-
 @pytest.mark.timeout(450)  # a busy machine measures twice, and each time for more than a minute
-def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(location):
+def test_a_scenario_keeps_its_run_on_the_server_and_its_figures_here(tmp_path, server):
+    location = StoreLocation(tmp_path / "runs", server_url(str(server.over_tcp(server.database()))))
     command = [sys.executable, "-m", "scenarios.congestion_race", *SHORT, "--clock", "real", *store_options(location)]
     store = Store.open(location)
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:

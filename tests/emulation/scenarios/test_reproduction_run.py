@@ -32,17 +32,13 @@ sys.exit(exit_code_of(lambda: measure([state_of(CHEAPEST, None)], Path(sys.argv[
 """
 
 
-def _as_in_the_background() -> None:
-    """A shell lets what it starts with `&` ignore Ctrl-C, and all below it inherits that."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM, nightly(signal.SIGKILL)])
 def test_a_part_that_was_ended_goes_on_where_it_was(tmp_path, ended_by):
     folder = tmp_path / "store"
     store = Store.open(folder)
     measuring = [sys.executable, "-c", MEASURE, str(folder)]
-    process = subprocess.Popen(measuring, cwd=PROJECT, preexec_fn=_as_in_the_background)
+    # A shell lets what it starts with `&` ignore Ctrl-C, and all below it inherits that.
+    process = subprocess.Popen(measuring, cwd=PROJECT, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
 
     def is_first_kept() -> bool:
         assert process.poll() is None

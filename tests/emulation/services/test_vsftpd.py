@@ -1,30 +1,18 @@
 """The FTP server of the testbed: anybody may log in, so it is not root, and shows nothing that is root's."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from flightpath.hosts import running
+from flightpath.errors import MeasurementFailed
 from flightpath.processes import family
+from probes.transfers.ftp import FtpDownload
 from services.vsftpd import Vsftpd
 from topologies.hosts import congestion_control
 from topologies.multipath_pair import MultipathPair
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
-
-_TRIES = """
-import ftplib, sys
-server = ftplib.FTP(timeout=5)
-server.connect(sys.argv[1], 2121)
-server.login()
-for command in sys.argv[2:]:
-    try:
-        server.retrbinary(command, lambda data: print("read", len(data)))
-    except ftplib.error_perm:
-        print("refused")
-"""
 
 
 @pytest.mark.in_sandbox
@@ -42,9 +30,9 @@ def test_the_server_is_no_root_and_shows_nothing_of_root():
                 assert "\nUid:\t0\t" not in status, "it runs as root"
             secret = TEMPORARY / "secret"
             secret.write_text("root's")
+            theirs = FtpDownload(f"%2F{secret}", 6)
+            theirs.run(client, server.address())  # what everybody may read
             secret.chmod(0o600)
-            argv = [sys.executable, "-c", _TRIES, server.address(), f"RETR {secret}", "RETR sub/inner"]
-            with running(client, argv) as process:
-                told, said = process.communicate(timeout=30)
-            assert process.returncode == 0, said
-            assert told == "refused\nread 100\n"
+            with pytest.raises(MeasurementFailed, match="No such file"):
+                theirs.run(client, server.address())
+            FtpDownload("sub/inner", 100).run(client, server.address())

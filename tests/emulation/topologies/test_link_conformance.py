@@ -28,8 +28,6 @@ SLACK_S = 25e-6
 CLOCK_S = 0.5e-6
 # Long enough to change a link while packets are in it.
 LONG_S = 1.0
-TIMER_SLACK_S = 0.05
-TOO_FAST, TOO_SLOW = 1.00001, 0.99999
 ECT1, ECT0, CE = 1, 2, 3
 
 
@@ -72,7 +70,7 @@ def is_rate(arrivals: Sequence[Arrival], asked_bps: float, charged_bytes: int = 
     train = arrivals[len(arrivals) // 10 :]
     found_bps = (len(train) - 1) * charged_bytes * 8 / (train[-1].at_s - train[0].at_s)
     print(f"{found_bps:.0f} of {asked_bps} bit/s")
-    return TOO_SLOW < found_bps / asked_bps < TOO_FAST
+    return found_bps == pytest.approx(asked_bps, rel=1e-5)
 
 
 @pytest.mark.parametrize(("bandwidth_bps", "count"), [(5_000_000, 300), (40_000_000, 1500)])
@@ -110,13 +108,14 @@ def test_each_direction_has_its_own_delay_and_rate(emulator):
             assert statistics.median(delays) < delay_s + 2 * SLACK_S
 
 
-def test_a_full_queue_drops_exactly_what_does_not_fit(emulator):
-    with linked(emulator, LinkSpec(bandwidth_bps=8_000_000, delay_s=0.005, queue="10p")) as pair:
-        assert sent(pair, 40)["drops"]["queue"] == 29
+@pytest.mark.parametrize(("queue", "size", "bandwidth_bps"), [("10p", SMALL, 800_000), ("15kB", LARGE, 8_000_000)])
+def test_a_full_queue_drops_exactly_what_does_not_fit(emulator, queue, size, bandwidth_bps):
+    with linked(emulator, LinkSpec(bandwidth_bps=bandwidth_bps, delay_s=0.005, queue=queue)) as pair:
+        assert sent(pair, 40, size=size)["drops"]["queue"] == 29
         # One is being sent, ten wait.
         assert [arrival.number for arrival in pair.arrivals()] == list(range(11))
         delays = [arrival.delay_s for arrival in pair.arrivals()]
-        expected = [0.005 + number * (LARGE + HEADERS) * 8 / 8_000_000 for number in range(1, 12)]
+        expected = [0.005 + number * (size + HEADERS) * 8 / bandwidth_bps for number in range(1, 12)]
         assert delays == pytest.approx(expected, abs=SLACK_S + 40 * 2e-6)  # sending takes some readings of the clock
 
 
@@ -214,32 +213,14 @@ def test_jitter_keeps_packets_in_order_unless_told_otherwise(emulator):
         assert min(delays) < 0.05 + SLACK_S and max(delays) > 0.06
 
 
-@pytest.mark.parametrize(("queue", "size", "bound"), [("15kB", LARGE, 15_000 // (LARGE + HEADERS)), ("12p", SMALL, 12)])
-def test_a_full_queue_drops_the_newest(emulator, queue, size, bound):
-    with linked(emulator, LinkSpec(bandwidth_bps=100_000, queue=queue)) as pair:
-        stats = sent(pair, 200, size=size)
-        numbers = [arrival.number for arrival in pair.arrivals()]
-        # Those that waited, as many as were sent while the test was sending, and what passes at once after a pause.
-        assert numbers[: bound + 1] == list(range(bound + 1))
-        took_s = pair.arrivals()[-1].sent_s - pair.arrivals()[0].sent_s
-        assert len(numbers) <= bound + 4 + (1514 + took_s * 100_000 / 8) / (size + HEADERS)
-        assert stats["drops"]["queue"] == 200 - len(numbers)
-        assert stats["drops"]["queue"] > 100
-
-
-def queueing(pair: Pair, tos: int) -> list[float]:
-    """Sends for 3 s at 1.2 times the rate of 2 Mbit/s; returns the delays of the last third."""
-    sent(pair, 625, pause_s=0.0048, tos=tos)
-    return [arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400]
-
-
 @pytest.mark.parametrize(
     ("discipline", "ecn"), [("droptail", False), *itertools.product(("codel", "fq_codel"), (False, True))]
 )
 def test_active_queue_management_keeps_the_queue_short_or_marks_instead(emulator, discipline, ecn):
     """A plain queue is the control experiment: the same overload fills it."""
     with linked(emulator, LinkSpec(bandwidth_bps=2_000_000, discipline=discipline, ecn=ecn)) as pair:
-        delay_s = statistics.median(queueing(pair, tos=ECT0 if ecn else 0))
+        sent(pair, 625, pause_s=0.0048, tos=ECT0 if ecn else 0)  # for 3 s, at 1.2 times the rate
+        delay_s = statistics.median(arrival.delay_s for arrival in pair.arrivals() if arrival.number > 400)
         drops, marked = pair.counters()["drops"], pair.counters()["ecn_marked"]
         if discipline == "droptail":
             assert delay_s > 0.3 and sum(drops.values()) == marked == 0
@@ -348,19 +329,6 @@ def test_a_shorter_delay_neither_loses_nor_reorders_what_is_in_flight(emulator):
         assert min(arrival.delay_s for arrival in pair.arrivals()[100:]) < 0.01 + SLACK_S
 
 
-def test_changes_happen_at_their_time(emulator):
-    with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
-        start_ns, start_s = time.monotonic_ns(), time.time()
-        pair.link.set_black_hole(True, "a_to_b", at_ns=start_ns + 400_000_000)
-        pair.link.set_black_hole(False, "a_to_b", at_ns=start_ns + 900_000_000)
-        stats = sent(pair, 300, size=SMALL, pause_s=0.005)
-        gap = max(itertools.pairwise(pair.arrivals()), key=lambda two: two[1].number - two[0].number)
-        assert gap[0].sent_s - start_s == pytest.approx(0.4, abs=TIMER_SLACK_S)
-        assert gap[1].sent_s - start_s == pytest.approx(0.9, abs=TIMER_SLACK_S)
-        assert stats["drops"]["blackhole"] > 20
-        pair.link.check()
-
-
 def test_a_table_of_delay_and_loss_is_followed_and_repeated(emulator, tmp_path):
     table, row_s, delays_s = tmp_path / "table.csv", 0.25, (0.010, 0.030, 0.020)
     table.write_text("time,delay,loss\n0s,10ms,0%\n250ms,30ms,\n500ms,20ms,100%\n750ms,end\n")
@@ -381,38 +349,41 @@ def test_a_table_of_delay_and_loss_is_followed_and_repeated(emulator, tmp_path):
         pair.link.check()
 
 
-def test_a_change_that_waits_comes_neither_early_nor_undoes_another(emulator):
+def swallow(pair: Pair, cause: str, on: bool, at_ns: int | None = None) -> None:
+    if cause == "loss":
+        pair.link.change("a_to_b", loss=float(on), at_ns=at_ns)
+    else:
+        pair.link.set_black_hole(on, "a_to_b", at_ns=at_ns)
+
+
+@pytest.mark.parametrize("cause", ["loss", "blackhole"])
+def test_a_change_that_waits_comes_neither_early_nor_undoes_another(emulator, cause):
     with linked(emulator, LinkSpec(delay_s=0.001)) as pair:
         due_ns = time.monotonic_ns() + 1_500_000_000
-        pair.link.change("a_to_b", loss=1.0, at_ns=due_ns)
+        swallow(pair, cause, True, at_ns=due_ns)
         pair.link.change("a_to_b", delay_s=0.1)
         pair.send(20, size=SMALL)
         assert time.monotonic_ns() < due_ns, "the machine was too slow for this test"
-        assert pair.settled()["drops"]["loss"] == 0
-        wait_until(lambda: pair.counters()["spec"]["loss"] == 1.0, "the change", 30)
+        assert pair.settled()["drops"][cause] == 0
+        wait_until(lambda: pair.counters()["spec"][cause] == 1, "the change", 30)
         assert pair.counters()["spec"]["delay_ns"] == 100_000_000
-        assert sent(pair, 20, size=SMALL)["drops"]["loss"] == 20
+        assert sent(pair, 20, size=SMALL)["drops"][cause] == 20
+        pair.link.check()
 
 
 @pytest.mark.parametrize("cause", ["loss", "blackhole"])
 def test_what_swallows_packets_meets_those_that_enter_and_none_that_is_inside(emulator, cause):
-    def swallow(pair: Pair, on: bool) -> None:
-        if cause == "loss":
-            pair.link.change("a_to_b", loss=float(on))
-        else:
-            pair.link.set_black_hole(on, "a_to_b")
-
     with linked(emulator, LinkSpec(delay_s=1.0)) as pair:
         early = pair.send(50, size=SMALL)
         pair.until_inside(50)
-        swallow(pair, True)
+        swallow(pair, cause, True)
         pair.send(30, size=SMALL)
         pair.send(10, way="b_to_a", size=SMALL)
         stats = pair.settled()
         assert [arrival.number for arrival in pair.arrivals()] == early and stats["drops"][cause] == 30
         assert pair.settled("b_to_a")["drops"][cause] == 0
         assert all(has_carrier(host) for host in pair.hosts.values())
-        swallow(pair, False)
+        swallow(pair, cause, False)
         assert sent(pair, 5, size=SMALL)["drops"][cause] == 30
 
 

@@ -14,7 +14,8 @@ from flightpath.processes import descendants
 from flightpath.project import PROJECT
 from flightpath.waiting import wait_until
 from results.exchange.progress import live_networks
-from tests.support.mininet_command import CUSTOM, Running, in_namespaces, machine, mn
+from tests.support.finished import finished
+from tests.support.mininet_command import CUSTOM, Running, machine, mn
 from tests.support.process_list import sandbox_processes, waits_in
 from tests.support.rings import nightly
 from tests.support.terminal import Terminal
@@ -141,6 +142,7 @@ def test_a_signal_to_mn_ends_a_command_and_not_the_command_line():
 
 
 IN_EACH_FOLDER = """
+exec 2>&1
 PROJECT=/mnt/$(basename "$1"); mount -t tmpfs tmpfs /mnt; mkdir "$PROJECT"; mount --rbind "$1" "$PROJECT"
 mount -t tmpfs tmpfs /tmp; touch /tmp/kept.log; cd /
 for words in "--topo nowhere" "--custom none.py" "-c"; do "$PROJECT/topologies/mn.py" $words; echo "code $?"; done
@@ -152,7 +154,8 @@ ls /tmp
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a /tmp of its own")
 def test_mininets_clean_up_is_never_done_and_mn_py_is_a_program_in_each_folder():
     """The clean-up would delete the machine's /tmp/*.log; here it could only delete those of a namespace."""
-    done = in_namespaces(IN_EACH_FOLDER, str(PROJECT))
+    contained = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    done = finished([*contained, "sh", "-c", IN_EACH_FOLDER, "sh", PROJECT])
 
     assert re.findall(r"code (\d+)", done.stdout) == ["2", "2", "0", "0"], done.stdout
     assert [done.stdout.count(words) for words in ("error: ", "Nothing to clean up")] == [2, 2]

@@ -1,7 +1,4 @@
-"""Errors of `mn` with Flightpath's file where Mininet would wait forever, ignore an option or do harm.
-
-The command runs in this process; test_mn has it as a program.
-"""
+"""Errors of `mn`, which runs in this process, where Mininet would wait forever, ignore an option or do harm."""
 
 import shutil
 import sys
@@ -37,11 +34,7 @@ def refused(monkeypatch, capfd):
     ("arguments", "code", "expected"),
     [
         ("--topo single,2 --link relay,bandwith=10Mbit", 2, "link: 'bandwith' is unknown"),
-        (
-            "--topo multipath_pair,pahts=3",
-            2,
-            "--topo: multipath_pair has no parameter 'pahts'\n  did you mean 'paths'?",
-        ),
+        ("--topo fabric,cors=3", 2, "--topo: fabric has no parameter 'cors'\n  did you mean 'cores'?"),
         ("--topo linear,kk=3", 2, "--topo: linear has no parameter 'kk'\n  did you mean 'k'?"),
         ("--topo single,many", 2, "--topo: cannot make 'single,many': "),
         ("--link tc,delai=5ms", 2, "--link: tc has no parameter 'delai'\n  did you mean 'delay'?"),
@@ -54,11 +47,7 @@ def refused(monkeypatch, capfd):
         ("single,3", 2, "'single,3' belongs to no option\n  for example: --topo single,3"),
         ("--congestion-control cubik", 3, "this kernel has no congestion control 'cubik'"),
         ("--innamespace", 2, "--innamespace: switches are one Open vSwitch"),
-        (
-            "--custom topologies/mn.py,none.py",
-            2,
-            f"--custom: there is no file 'none.py'\n  paths are relative to {PROJECT}\n",
-        ),
+        ("--custom topologies/mn.py,no", 2, f"--custom: there is no file 'no'\n  paths are relative to {PROJECT}\n"),
         ("--custom topologies", 2, "--custom: there is no file 'topologies'"),
     ],
 )

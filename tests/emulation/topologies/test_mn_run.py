@@ -79,11 +79,8 @@ def test_an_error_of_the_script_shows_its_own_lines_only(script):
     done = mn_run(path)
 
     assert done.returncode == 1
-    assert done.stdout.splitlines()[:3] == [
-        "Traceback (most recent call last):",
-        f'  File "{path}", line 4, in <module>',
-        "    broken()",
-    ]
+    first = f'Traceback (most recent call last):\n  File "{path}", line 4, in <module>\n    broken()\n'
+    assert done.stdout.startswith(first)
     assert "running.py" not in done.stdout
 
 

@@ -1,7 +1,4 @@
-"""Mininet's walkthrough (mininet.org/walkthrough), typed line by line, except what needs a window.
-
-Rates are in test_mn_rates.
-"""
+"""Mininet's walkthrough (mininet.org/walkthrough), line by line, without windows; rates are in test_mn_rates."""
 
 import re
 import shutil

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -96,9 +97,8 @@ def test_a_signal_while_the_sandbox_is_made_is_not_lost(level, signalled):
 
 @pytest.mark.parametrize("folder", ["/run", "/dev/shm"])
 def test_a_folder_is_private_and_those_kept_in_it_stay_visible(folder):
-    kept = Path(folder, f"flightpath-test-{os.getpid()}")
-    kept.mkdir()
-    try:
+    with tempfile.TemporaryDirectory(dir=folder, prefix="flightpath-test-") as name:
+        kept = Path(name)
 
         def main() -> int:
             (kept / "result").write_text("kept")
@@ -108,10 +108,6 @@ def test_a_folder_is_private_and_those_kept_in_it_stay_visible(folder):
         assert sandbox.run_inside(main, keep=[kept]) == 7
         assert (kept / "result").read_text() == "kept"
         assert not Path(folder, "lost").exists()
-    finally:
-        for path in kept.iterdir():
-            path.unlink()
-        kept.rmdir()
 
 
 def test_what_a_function_returns_or_raises_inside_comes_out():

@@ -18,14 +18,10 @@ SIZE = 300_000
 
 
 @pytest.fixture
-def check(end: FarEnd, tmp_path: Path) -> Callable[..., Done]:
-    """Runs `preflight check dtn` with the memory `tmp_path`."""
-
-    def run(*words: str) -> Done:
-        where = ["-F", str(end.sshd.client_configuration), "--batch", "--results", str(tmp_path), "--json"]
-        return in_this_process(["check", "dtn", *words, *where])
-
-    return run
+def preflight(end: FarEnd, tmp_path: Path) -> Callable[..., Done]:
+    """Runs `preflight` with the memory `tmp_path`."""
+    where = ["-F", str(end.sshd.client_configuration), "--batch", "--results", str(tmp_path), "--json"]
+    return lambda *words: in_this_process([*words, *where])
 
 
 def configuration_of_newest(done: Done) -> dict:
@@ -33,13 +29,13 @@ def configuration_of_newest(done: Done) -> dict:
     return json.loads(done.printed)["today"]["configuration"]
 
 
-def test_files_and_folders_of_a_stored_run_are_left_alone(end, check, tmp_path):
+def test_files_and_folders_of_a_stored_run_are_left_alone(end, preflight, tmp_path):
     theirs = tmp_path / ".bashrc"
     theirs.write_text(KEPT)
     files = {"remote_file": str(end.make("theirs.dat", SIZE)), "remote_folder": "/nowhere", "sink": str(theirs)}
     spec = TransferSpec(**files, size_bytes=SIZE, streams=2, route=False)
     run = store_result(measurement([9e8], host="dtn", spec=spec), tmp_path)
-    done = check("--measure")
+    done = preflight("check", "dtn", "--measure")
     found = configuration_of_newest(done)
     assert theirs.read_text() == KEPT
     assert (found["sink"], found["remote_file"], found["remote_folder"]) == ("/dev/null", None, "")
@@ -49,16 +45,13 @@ def test_files_and_folders_of_a_stored_run_are_left_alone(end, check, tmp_path):
         assert flag in done.said and value in done.said, "the user is told what to name again"
 
 
-def test_a_profile_pins_its_settings_whatever_else_is_measured(check, end, tmp_path):
-    where = ["-F", str(end.sshd.client_configuration), "--batch", "--results", str(tmp_path)]
-    quick = ["--size", "1MB", "--no-route"]
-    pin = ["dtn", *quick, "--streams", "2", "--profile", "nightly", *where]
-    assert in_this_process(pin).code in (0, 4)
-    assert in_this_process(["dtn", *quick, "--streams", "3", *where]).code in (0, 4)
+def test_a_profile_pins_its_settings_whatever_else_is_measured(preflight, tmp_path):
+    quick = ["dtn", "--size", "1MB", "--no-route"]
+    assert preflight(*quick, "--streams", "2", "--profile", "nightly").code in (0, 4)
+    assert preflight(*quick, "--streams", "3").code in (0, 4)
 
-    words = ["check", "--profile", "nightly", "--measure", *where, "--json"]
-    of_profile = configuration_of_newest(in_this_process(words))
-    of_all = configuration_of_newest(check("--measure"))
+    of_profile = configuration_of_newest(preflight("check", "--profile", "nightly", "--measure"))
+    of_all = configuration_of_newest(preflight("check", "dtn", "--measure"))
 
     assert (of_profile["streams"], of_profile["size_bytes"]) == (2, 1_000_000), "as pinned, not as measured last"
     assert of_all["streams"] == 3, "a profile does not move what is repeated without one"
@@ -67,10 +60,10 @@ def test_a_profile_pins_its_settings_whatever_else_is_measured(check, end, tmp_p
     assert len(load_profile(store, get_profile(store, "nightly"), "dtn", 300)) == 2
 
 
-def test_files_and_folders_are_those_of_the_command_line(end, check, tmp_path):
+def test_files_and_folders_are_those_of_the_command_line(end, preflight, tmp_path):
     before = TransferSpec(sink="/nowhere/x", remote_file="x", route=False)
     store_result(measurement([9e8], host="dtn", spec=before), tmp_path)
     mine = tmp_path / "mine.dat"
-    done = check(str(end.make("mine.dat", SIZE)), "--to", str(mine))
+    done = preflight("check", "dtn", str(end.make("mine.dat", SIZE)), "--to", str(mine))
     assert configuration_of_newest(done)["sink"] == str(mine)
     assert mine.stat().st_size == SIZE

@@ -5,19 +5,19 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from flightpath import libc
+from flightpath.commands import run
 from flightpath.processes import family
 from flightpath.waiting import wait_until
 from probes.preflight.ssh.remote_folder import PREFIX
 from tests.support import ssh_far_end
 from tests.support.killed import killed_at_end
-from tests.support.ssh_far_end import connections, far_end, finish, stopped, wait_for_transfer
+from tests.support.ssh_far_end import far_end, finish, stopped, transferring
 from topologies.sandbox import sandbox
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to look into the server's processes")
@@ -57,37 +57,20 @@ def test_nobody_answers(unchanged_end):
 
 def test_something_else_than_ssh_answers(end):
     with socket.create_server((ssh_far_end.ADDRESS, 0)) as server:
-
-        def serve():
-            made, _ = server.accept()
-            with made:
-                made.recv(100)
-                made.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=serve)
-        thread.start()
         # In a process of its own, where nothing but the command says what the libraries below it complain about.
-        done = finish(end.start("-p", str(server.getsockname()[1]), "--connect-limit", "3s"))
-        thread.join()
-    assert "SSH" in done.error()
-
-
-def _configuration(end, folder, *changes):
-    """Options that name a client's configuration with other texts."""
-    text = end.sshd.client_configuration.read_text()
-    for before, after in changes:
-        assert str(before) in text
-        text = text.replace(str(before), str(after))
-    file = folder / "config"
-    file.write_text(text)
-    return ["-F", str(file), "--size", "1MB"]
+        process = end.start("-p", str(server.getsockname()[1]), "--connect-limit", "3s")
+        made, _ = server.accept()
+        with made:
+            made.recv(100)
+            made.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+        assert "SSH" in finish(process).error()
 
 
 @pytest.mark.parametrize(("passphrase", "says"), [("", "log-in refused"), ("secret", "passphrase")])
 def test_a_wrong_key_and_one_with_a_passphrase_and_nobody_to_ask(unchanged_end, tmp_path, passphrase, says):
     key = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", key], check=True)
-    said = unchanged_end.refused(*_configuration(unchanged_end, tmp_path, (unchanged_end.sshd.identity, key)))
+    said = unchanged_end.refused(*unchanged_end.configured(tmp_path, (unchanged_end.sshd.identity, key)))
     assert says in said
     assert str(key) in said
 
@@ -100,14 +83,14 @@ def test_agent_is_asked(end, tmp_path, monkeypatch):
         add = ["ssh-add", "-q", end.sshd.identity]
         wait_until(lambda: subprocess.run(add, capture_output=True).returncode == 0, "the agent to take the key", 30)
         changes = [("IdentityAgent none", f"IdentityAgent {path}"), ("IdentitiesOnly yes", "IdentitiesOnly no")]
-        end.measured(*_configuration(end, tmp_path, (end.sshd.identity, "/nonexistent"), *changes), "--streams", "2")
+        end.measured(*end.configured(tmp_path, (end.sshd.identity, "/nonexistent"), *changes), "--streams", "2")
 
 
 def _with_known_hosts(end, folder, known):
     """A known_hosts with this text, and the options that name it."""
     file = folder / "known_hosts"
     file.write_text(known)
-    return file, _configuration(end, folder, (end.sshd.known_hosts, file))
+    return file, end.configured(folder, (end.sshd.known_hosts, file))
 
 
 def test_unknown_host_key_is_refused_unless_accepted(own_end, tmp_path):
@@ -140,7 +123,7 @@ def test_host_keys_that_the_configuration_revokes_are_refused(unchanged_end, tmp
     revoked = tmp_path / "revoked"
     revoked.write_text(unchanged_end.sshd.known_hosts.read_text().partition(" ")[2])
     change = ("IdentitiesOnly yes", f"RevokedHostKeys {revoked}")
-    assert "its host key was revoked" in unchanged_end.refused(*_configuration(unchanged_end, tmp_path, change))
+    assert "its host key was revoked" in unchanged_end.refused(*unchanged_end.configured(tmp_path, change))
 
 
 def test_ciphers_sessions_and_sftp_that_the_far_end_has_not():
@@ -157,7 +140,12 @@ def test_ciphers_sessions_and_sftp_that_the_far_end_has_not():
 def _transferring(end, *options, streams=1, **named):
     """A command whose transfer has begun and takes long enough for anything to happen to it."""
     process = end.start("--rate", "50Mbit", "--time", "60s", "--streams", str(streams), *options, **named)
-    wait_for_transfer(end, process, streams)
+
+    def is_going():
+        assert process.poll() is None, process.communicate()
+        return len(transferring(end)) >= streams
+
+    wait_until(is_going, "the transfer to begin", 30)
     return process
 
 
@@ -186,7 +174,7 @@ def test_far_end_that_stalls(own_end, all_of_it):
 
 def test_connection_that_is_cut(unchanged_end):
     process = _transferring(unchanged_end)
-    (serving,) = ssh_far_end.transferring(unchanged_end)
+    (serving,) = transferring(unchanged_end)
     os.kill(serving.parent, signal.SIGKILL)  # the process that has the connection
     assert "was cut" in finish(process).error()
 
@@ -225,7 +213,8 @@ def test_interruption_leaves_nothing(unchanged_end, number, direction):
     assert "interrupted" in done.said
     assert "Traceback" not in done.said
     wait_until(lambda: not any(each.is_alive() for each in started), "all processes to end", 30)
-    wait_until(lambda: connections(unchanged_end.sshd.port) == [], "all connections to end", 30)
+    established = ["ss", "-Htn", "state", "established", f"sport = :{unchanged_end.sshd.port}"]
+    wait_until(lambda: run(established) == "", "all connections to end", 30)
 
 
 def test_killed_probe_leaves_a_folder_that_the_next_removes_when_it_is_old(own_end):

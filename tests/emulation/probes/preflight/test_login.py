@@ -14,7 +14,6 @@ from services.running.daemon import Daemon
 from tests.support.finished import finished
 from tests.support.ordinary_user import require_ordinary_user
 from tests.support.ssh_far_end import ADDRESS, Done, LocalHost, on_terminal
-from tests.support.terminal import Terminal
 from topologies.sandbox import sandbox
 
 pytestmark = [
@@ -118,11 +117,7 @@ def _where_nobody_can_be_asked_it_says_what_would_be_accepted(method: str) -> No
 
 def _ssh_asks_for_a_second_factor_once() -> None:
     """All streams share the connection that asked; the secret is kept nowhere."""
-    with Terminal(preflight("--size", "1MB", "-P", "3", "--openssh")) as terminal:
-        shown = terminal.read_until("assword:")
-        terminal.type(f"{SECRET}\n")
-        shown += terminal.read_to_end()
-        code = terminal.exit_code()
+    code, shown = on_terminal(preflight("--size", "1MB", "-P", "3", "--openssh"), "assword:", SECRET)
     assert code in (0, 4), shown
     assert "all streams shared one connection, because each log-in asks a question" in shown and SECRET not in shown
     _nothing_is_left_and_the_secret_is_kept_nowhere()

@@ -22,30 +22,16 @@ from topologies.links.spec import LinkSpec
 from topologies.sandbox.sandbox import TEMPORARY
 from topologies.testbed.testbed import Testbed
 
-LINKS = {
-    "access": LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001),
-    "links": LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002),
-}
-_LOGIN_PORT = 2200
+ACCESS = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.001)
+LINKS = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.002)
 _LOGIN = """\
-Port {port}
-ListenAddress {address}
-HostKey {server}/host_key
-AuthorizedKeysFile {server}/authorized_keys
-PidFile none
-StrictModes no
-UsePAM no
+Port 2200
+User root
+StrictHostKeyChecking no
+UserKnownHostsFile /dev/null
+LogLevel ERROR
 """
-_REACH = """\
-Host {name}
-    HostName {address}
-    Port {port}
-    User root
-    IdentityFile {client}/id_ed25519
-    StrictHostKeyChecking no
-    UserKnownHostsFile /dev/null
-    LogLevel ERROR
-"""
+"""Settings of the client for the servers that start programs, which otherwise are those for files."""
 
 pytestmark = [
     pytest.mark.in_sandbox,
@@ -59,20 +45,18 @@ class Sites:
 
     def __init__(self, testbed: Testbed, stack: ExitStack) -> None:
         self.hosts = testbed.net.hosts
-        self._files: list[Path] = []
+        self.files: list[Path] = []
         self._sftp, self._login = TEMPORARY / "sftp", TEMPORARY / "login"
         Path("/run/sshd").mkdir(exist_ok=True)
-        with self._sftp.open("w") as sftp, self._login.open("w") as login:
-            for host in self.hosts:
-                sshd = stack.enter_context(Sshd(host, host.address(), TEMPORARY / host.name))
-                self._files.append(sshd.files)
-                sftp.write(sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}"))
-                server, client = sshd.folder / "server", sshd.client_configuration.parent
-                words = {"name": host.name, "address": host.address(), "port": _LOGIN_PORT, "client": client}
-                login.write(_REACH.format(**words))
-                configuration = TEMPORARY / f"{host.name}.sshd"
-                configuration.write_text(_LOGIN.format(**words, server=server))
-                stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", str(configuration)]))
+        reached = ""
+        for host in self.hosts:
+            sshd = stack.enter_context(Sshd(host, host.address(), TEMPORARY / host.name))
+            self.files.append(sshd.files)
+            reached += sshd.client_configuration.read_text().replace("Host dtn", f"Host {host.name}")
+            configuration = str(sshd.folder / "server" / "sshd_config")
+            stack.enter_context(running(host, [require("sshd"), "-D", "-e", "-f", configuration, "-p", "2200"]))
+        self._sftp.write_text(reached)
+        self._login.write_text(_LOGIN + reached)  # ssh takes the first value of each setting
 
     def start(self, *words: str) -> subprocess.Popen:
         """Starts the command on the first host."""
@@ -83,10 +67,6 @@ class Sites:
         ways = ["-F", str(self._login), "--command", str(script), "--no-route"]
         argv = [sys.executable, "-m", "probes.preflight", *words, *ways, "--results", str(TEMPORARY / "memory")]
         return self.hosts[0].popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=PROJECT)
-
-    def temporary_folders(self) -> list[list[Path]]:
-        """Files that probes have made at each host."""
-        return [list(files.glob(f"{PREFIX}*")) for files in self._files]
 
 
 def probes() -> list[str]:
@@ -120,7 +100,7 @@ def _figures_and_history(sites: Sites) -> None:
 def _interruption(sites: Sites) -> None:
     """An interrupted matrix leaves no probe running."""
     process = sites.start("--from", "h1,h2,h3,h4", "--time", "60s")
-    wait_until(lambda: sum(map(bool, sites.temporary_folders())) >= 2, "two measurements at the same time", 30)
+    wait_until(lambda: sum(any(files.glob(f"{PREFIX}*")) for files in sites.files) >= 2, "two at the same time", 30)
     assert len(probes()) >= 2
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -129,7 +109,7 @@ def _interruption(sites: Sites) -> None:
 
 
 def test_paths_between_four_sites_are_measured_until_somebody_interrupts():
-    fabric = Fabric(edges=2, hosts=2, cores=1, multihomed=False, congestion_control="cubic", **LINKS)
+    fabric = Fabric(hosts=2, cores=1, multihomed=False, access=ACCESS, links=LINKS, congestion_control="cubic")
     with Testbed(fabric) as testbed, ExitStack() as stack:
         sites = Sites(testbed, stack)
         _figures_and_history(sites)

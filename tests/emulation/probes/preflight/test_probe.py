@@ -15,7 +15,6 @@ from tests.support.ssh_far_end import far_end
 
 ODD_NAME = "-rf $(touch pwned) '; touch pwned #\"`touch pwned`\\ * ünïcödé ✈\nsecond line"
 
-
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to look into the server's processes")
 
 
@@ -140,11 +139,9 @@ def test_passphrase_is_asked_once_on_a_terminal_and_kept_nowhere(own_end, tmp_pa
     locked = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "hunter2", "-f", locked], check=True)
     (own_end.folder / "ssh" / "server" / "authorized_keys").write_text(locked.with_suffix(".pub").read_text())
-    configuration = tmp_path / "config"
-    text = own_end.sshd.client_configuration.read_text()
-    configuration.write_text(text.replace(str(own_end.sshd.identity), str(locked)))
-    options = ["-F", str(configuration), "--results", str(own_end.memory), "--size", "1MB", "-P", "3", "--no-route"]
-    argv = [sys.executable, "-m", "probes.preflight", *options, "dtn"]
+    options = ["--results", str(own_end.memory), "-P", "3", "--no-route"]
+    configured = own_end.configured(tmp_path, (own_end.sshd.identity, locked))
+    argv = [sys.executable, "-m", "probes.preflight", *configured, *options, "dtn"]
     code, shown = ssh_far_end.on_terminal(argv, "id: ", "hunter2")
     assert code in (0, 4), shown
     assert shown.count("passphrase of") == 1

@@ -22,9 +22,8 @@ SIZE = 30_000_000
 @pytest.fixture(scope="module")
 def web():
     with web_far_end() as running:
-        running.make("data", SIZE)
-        for folder in ("private", "closed", "whole"):
-            running.make(f"{folder}/data", SIZE)
+        for name in ("data", "private/data", "closed/data", "whole/data"):
+            running.make(name, SIZE)
         running.make("empty", 0)
         yield running
 
