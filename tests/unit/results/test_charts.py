@@ -153,9 +153,6 @@ def test_runs_side_by_side_have_a_mark_each_and_name_their_clocks(tmp_path):
         assert text in said
 
 
-# --- room for words and values ---
-
-
 @pytest.mark.parametrize("repeated", [3, 40])
 def test_a_title_is_as_wide_as_the_figure_at_most_and_the_legend_is_below_it(repeated):
     with style.drawing():

@@ -44,9 +44,6 @@ def test_nothing_has_no_statistics():
             of_one([])
 
 
-# --- estimates ---
-
-
 @given(positive)
 def test_mean_agrees_with_scipy(values):
     estimate = estimates.mean(values)
@@ -93,9 +90,6 @@ def test_growth_of_pairs_is_the_interval_of_the_logarithm():
     assert (grown.low, grown.high) == pytest.approx([100 * (math.exp(e) - 1) for e in (logarithm.low, logarithm.high)])
 
 
-# --- summaries of cells ---
-
-
 def test_summaries_leave_unusable_cells_out_of_the_mean_but_not_of_sight():
     cells = [cell("tcp", 500, repetition) for repetition in (1, 2, 3)]
     cells[2] = judged(cells[2], Verdict.UNUSABLE, "a link was slow")
@@ -114,9 +108,6 @@ def test_groups_are_sorted_by_number_and_cells_without_the_metric_left_out():
     cells = [cell("tcp", load) for load in (800, 500.0, 1000)]
     assert [s.parameters["load"] for s in estimates.summarise(cells, "errors", by=("load",))] == [500, 800, 1000]
     assert estimates.summarise(cells, "nothing") == []
-
-
-# --- effects ---
 
 
 def test_an_effect_agrees_with_welchs_test():
@@ -176,9 +167,6 @@ def test_a_prediction_interval_holds_the_next_value_as_often_as_it_says():
 def test_probabilities_are_raised_for_how_many_questions_were_asked():
     assert effects.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert effects.holm([]) == []
-
-
-# --- whatever the distribution ---
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (1, 40), (3, 3), (8, 4), (60, 4), (25, 40)])

@@ -14,9 +14,6 @@ from probes.preflight.transfer.sftp_stream import ReplyParser
 MS = 1_000_000
 
 
-# What arrives
-
-
 def _data(request, body):
     return struct.pack(">IBII", 9 + len(body), 103, request, len(body)) + body
 
@@ -68,9 +65,6 @@ def test_garbage_is_an_ssh_error_and_nothing_else(garbage):
 def test_data_that_lies_about_its_length_is_refused():
     with pytest.raises(SSHException, match="bytes"):
         Heard().parser.feed(memoryview(struct.pack(">IBII", 9 + 5, 103, 1, 6)))
-
-
-# When it arrived
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(0, 50 * MS)), min_size=1, max_size=200))

@@ -16,9 +16,6 @@ from tests.support.preflight_made_up import HOST, day, measurement, noisy, route
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 
 
-# --- history ---
-
-
 def test_history_shows_what_each_measurement_was_to_people_and_to_programs(tmp_path, ask, told):
     store_result(measurement([5e8], at=day(1), verdict=LimitedBy.CLIENT_LIMITED, reason="busy"), tmp_path)
     run = store_result(measurement([9e8, 8e8, 7e8], at=day(0)), tmp_path)
@@ -69,9 +66,6 @@ def test_names_do_nothing_to_a_terminal(tmp_path, ask, told):
     assert told("history", ESCAPES)["host"] == ESCAPES
 
 
-# --- bad input ---
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -118,9 +112,6 @@ def test_a_damaged_store_is_no_answer_of_a_check(steady, ask, monkeypatch):
     assert ask("history", HOST)[0] in (1, 2)
 
 
-# --- compare ---
-
-
 def test_two_times_are_compared(steady, ask, told):
     store_daily(steady, noisy(12, usual_bps=720e6, seed=2), first_day=12)
     words = ("compare", f"{HOST}@..2026-11-12", f"{HOST}@2026-11-14..")
@@ -144,9 +135,6 @@ def test_two_measurements_are_compared_by_their_iterations(tmp_path, ask):
     assert "these two moments only" in stdout
 
 
-# --- plot ---
-
-
 def test_a_plot_has_every_kind_of_measurement(steady, ask, tmp_path):
     store_daily(steady, noisy(3, seed=2), first_day=12, verdict=LimitedBy.DISK_LIMITED, reason="slow")
     other = {"spec": TransferSpec(streams=4), "way": route("10.8.8.8")}
@@ -165,9 +153,6 @@ def test_a_plot_of_one_measurement(tmp_path, ask):
     store_result(measurement([9e8], host="[odd]/../name"), tmp_path)
     code, stdout, _ = ask("plot", "[[odd]/../name]")
     assert code == 0 and Path(stdout.splitlines()[0]).parent == tmp_path
-
-
-# --- check ---
 
 
 @pytest.mark.parametrize(

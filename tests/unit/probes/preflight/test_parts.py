@@ -21,8 +21,6 @@ from probes.preflight.ssh.sftp import reason
 from probes.preflight.target import Target
 from tests.support.preflight_made_up import stream
 
-# What is asked for
-
 
 def test_options_and_json_make_the_specification(tmp_path):
     words = "me@dtn 'run 7.tar' -P 4 --one-connection --no-route -6 --iperf3=5000 --to x -n2"
@@ -71,9 +69,6 @@ def test_only_a_transfer_without_size_and_limit_gets_one():
         assert TransferSpec(**limits).duration_limit_s is None
 
 
-# What limited it
-
-
 @pytest.mark.parametrize(
     ("limit_bps", "load", "verdict"),
     [
@@ -93,9 +88,6 @@ def test_a_stream_beside_one_that_only_waits_for_the_network(limit_bps, load, ve
     streams = [dataclasses.replace(stream(0, 8000.0), transfer_s=1.0, load=each) for each in loads]
     found, why = limited_by(TransferSpec(rate_limit_bps=limit_bps), streams, 990_000)
     assert found is verdict and why
-
-
-# What others print
 
 
 def test_tcp_info_of_kernels_old_and_new():
@@ -129,9 +121,6 @@ def test_iperf3s_report_and_its_errors():
     for nonsense in ("", "{}", "[]", "no JSON"):
         found = iperf3.parse(nonsense, 2)
         assert found.goodput_bps is None and found.note
-
-
-# What is told
 
 
 def test_a_measurement_stored_by_an_earlier_version_is_read_and_written_again_to_the_byte():

@@ -26,9 +26,6 @@ TARGET = Target("dtn", "me", "192.0.2.1")
 KEY = ECDSAKey.generate()
 
 
-# --- revoked host keys ---
-
-
 @pytest.mark.parametrize("kind", ["text", "list"])
 def test_a_revoked_host_key_is_refused(tmp_path, kind):
     file = tmp_path / "revoked"
@@ -44,9 +41,6 @@ def test_a_revoked_host_key_is_refused(tmp_path, kind):
 def test_without_the_file_of_revoked_keys_no_key_is_accepted():
     with pytest.raises(HostKeyRefused, match="cannot check whether its host key was revoked"):
         host_keys.check(TARGET, KEY, [], ["/nowhere"])
-
-
-# --- listings without an end ---
 
 
 def packet(kind: int, body: bytes) -> bytes:
@@ -104,9 +98,6 @@ def test_empty_answers_without_an_end_are_given_up(sftp, monkeypatch):
     begun = time.monotonic()
     assert sftp.first_entries(".") == []
     assert time.monotonic() - begun < 5
-
-
-# --- other users ---
 
 
 @pytest.mark.parametrize(("named", "kept"), [("/data", "/data"), ("", None), ("relative/data", None)])

@@ -73,9 +73,6 @@ def test_too_few_values_have_no_interval(coverage):
     assert back_test(values, coverage).count == 1
 
 
-# --- the command ---
-
-
 def store_recent(folder, rates_bps, **of_measurement):
     """Stores a measurement an hour, the newest just now."""
     now = datetime.now(UTC)

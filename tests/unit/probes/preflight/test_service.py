@@ -55,9 +55,6 @@ def report(folder: Path, profile: Profile) -> Report:
     return Report.of(Store.open(folder), profile)
 
 
-# --- when ---
-
-
 @pytest.mark.parametrize(
     ("minutes", "calendar", "cron"),
     [
@@ -172,9 +169,6 @@ def test_what_cannot_be_installed_is_a_usage_error(steady, nightly, programs, as
     assert (code, stdout) == (2, "") and complaint in stderr and not (programs / "told").exists()
 
 
-# --- how much ---
-
-
 def test_a_days_traffic_is_bounded(steady):
     """A measurement of the made-up rate moves 1.125 GB."""
     store, now = Store.open(steady), datetime.now(UTC)
@@ -192,9 +186,6 @@ def test_two_measurements_never_overlap(tmp_path):
         assert (first, second) == (True, False)
     with alone(tmp_path, 0) as again:
         assert again
-
-
-# --- who is told ---
 
 
 def test_failures_and_this_machines_limits_are_alerts_too(steady, nightly):
@@ -237,9 +228,6 @@ def test_the_alert_command_gets_verdict_and_reason_once_and_may_not_fail(steady,
     assert json.loads((tmp_path / "json").read_text())["paths"][0]["verdict"] == "healthy"
     with pytest.raises(UntrustworthyResult, match="the alert command ended with exit code 3"):
         tell("exit 3", report(steady, nightly))
-
-
-# --- what other programs read ---
 
 
 def exposed(text: str) -> dict[str, list]:
