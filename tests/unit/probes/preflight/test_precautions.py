@@ -6,7 +6,6 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,9 +94,7 @@ def test_a_listing_without_an_end_is_cut_off(sftp):
 @pytest.mark.parametrize("sftp", [(0, 0)], indirect=True)
 def test_empty_answers_without_an_end_are_given_up(sftp, monkeypatch):
     monkeypatch.setattr(sftp_module, "LISTING_LIMIT_S", 0.5)
-    begun = time.monotonic()
     assert sftp.first_entries(".") == []
-    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize(("named", "kept"), [("/data", "/data"), ("", None), ("relative/data", None)])
