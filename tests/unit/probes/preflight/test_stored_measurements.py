@@ -123,10 +123,9 @@ def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch
 
 def test_time_ranges(tmp_path):
     store_daily(tmp_path, noisy(10))
-    now = day(10)
 
     def days(text: str) -> list[int]:
-        since, until = parse_range(text, now)
+        since, until = parse_range(text, day(10))
         found = reading(tmp_path).history(RunQuery("preflight", HOST, since=since, until=until), ())
         return [(past.record.started_at - day(0)).days for past in found]
 
