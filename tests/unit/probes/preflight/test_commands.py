@@ -11,7 +11,7 @@ from results.records import Cell, CellResult, Certificate, Measurement, Metric, 
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.finished import finished
-from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, store_result, upload
+from tests.support.preflight_made_up import HOST, day, measurement, noisy, route, store_daily, store_result
 
 ESCAPES = "\x1b[31m[red]\x07\r\u202e"
 
@@ -174,12 +174,6 @@ def test_what_measured_this_machine_is_not_to_be_trusted(steady, told):
     assert (found["verdict"], found["exit_code"]) == ("untrustworthy", 4)
     assert found["limit"]["limit"] == "client" and "a core was busy" in found["limit"]["why"]
     assert found["transfer"]["rate_bps"] == pytest.approx(900e6, rel=0.05), "the past still tells what to expect"
-
-
-def test_each_direction_for_itself(steady, ask):
-    store_daily(steady, noisy(10, usual_bps=100e6), first_day=12, spec=upload())
-    assert "2 TB will take 4 h 5" in ask("check", HOST, "--transfer", "2TB").out
-    assert "2 TB will take 1 d 2" in ask("check", HOST, "--transfer", "2TB", "--upload").out
 
 
 def test_a_check_for_programs(steady, told):
