@@ -54,11 +54,6 @@ def test_mean_agrees_with_scipy(values):
     assert (estimate.value, estimate.count) == (pytest.approx(np.mean(values)), len(values))
 
 
-@pytest.mark.parametrize("freedom", [1, 1.5, 2.6, 10.7, 200])
-def test_students_t_takes_fractions_of_degrees_of_freedom(freedom):
-    assert estimates.students_t(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
-
-
 @given(st.lists(finite, min_size=6, max_size=60))
 def test_median_interval_is_the_narrowest_that_holds_95_percent(values):
     estimate = estimates.median(values)
