@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import MeasurementFailed, UsageError
-from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Verdict
+from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from results.store.backend import StoreFailed
 from results.store.query import RunQuery
 from results.store.schema import RunRow
@@ -109,16 +109,6 @@ def test_a_run_is_named_by_an_unambiguous_beginning(store):
     assert store.run(alone[: alone.index("dtn") + 1]).run_id == alone
 
 
-def test_claims_are_replaced(store):
-    run_id = begin(store)
-    claim = Claim("grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED, "within")
-    store.record_claims(run_id, [claim, claim])
-    store.record_claims(run_id, [claim])
-    assert store.claims(run_id) == [claim]
-    with pytest.raises(UsageError):
-        store.record_claims("nobody", [claim])
-
-
 def test_the_files_of_a_run_have_a_folder(store):
     run_id = begin(store)
     assert store.artifacts(run_id) == store.folder / run_id
@@ -171,13 +161,9 @@ def test_a_history_has_what_was_asked_for_in_the_order_of_measurement(store):
 
 def test_texts_are_kept_with_a_run(store):
     run_id = begin(store)
-    assert store.document(run_id, "whole") is None
-    store.keep_document(run_id, "whole", "first")
-    store.keep_document(run_id, "whole", "ünd\n" * 1000)
-    store.keep_document(run_id, "other", "")
-    assert (store.document("latest", "whole"), store.document(run_id, "other")) == ("ünd\n" * 1000, "")
-    with pytest.raises(UsageError, match="there is no run"):
-        store.keep_document("nobody", "whole", "text")
+    for name, text in (("whole", "first"), ("whole", "ünd\n" * 1000), ("other", "")):
+        store.keep_document(run_id, name, text)
+    assert [store.document("latest", name) for name in ("whole", "other", "none")] == ["ünd\n" * 1000, "", None]
 
 
 def test_a_history_by_host_uses_its_index(tmp_path):
