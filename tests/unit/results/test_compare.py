@@ -107,9 +107,7 @@ def test_runs_on_the_same_axes_have_a_line_each_and_lead_to_their_cells(store):
 
 def test_history_is_that_of_the_same_conditions(store):
     kept(store, like_the_paper(), plan={**PLAN, "settings": {"threads": 50}})
-    first = kept(store, like_the_paper())[0]
-    virtual = kept(store, like_the_paper(), plan=VIRTUAL)[0]
-    for before in (first, virtual):
+    for before in [kept(store, like_the_paper(), plan=plan)[0] for plan in (PLAN, VIRTUAL)]:
         now = replace(before, started_at=datetime.now(UTC))
         assert [each.run_id for each in store.finished_before(now, 5)] == [before.run_id]
 
@@ -251,8 +249,7 @@ def test_the_command_prints_markdown_in_which_nothing_is_markup(store, told):
     (row,) = [line for line in text.splitlines() if line.startswith("| requests") and "mptcp" in line]
     assert "🔴 slower" in row and len([part for part in row.replace("\\|", "").split("|") if part]) == 7
     assert "<script>" not in text and "@all" not in text
-    said = told(store.folder, "compare", first, second, "--fail-if-worse", code=1).err
-    assert "worse: requests_per_s at " in said
+    assert "worse: requests_per_s at " in told(store.folder, "compare", first, second, "--fail-if-worse", code=1).err
     told(store.folder, "compare", second, first, "--fail-if-worse")
 
 

@@ -18,8 +18,7 @@ RATE = "requests_per_s"
 def run(slow: dict[str, float], seed: int, repeat: int = 6, noise: float = 0.02) -> list[CellResult]:
     """Two protocols at two loads on three machines; the machine of a cell goes round."""
     chance, cells = random.Random(seed), []
-    points = [("tcp", 500), ("tcp", 800), ("mptcp", 500), ("mptcp", 800)]
-    for number, (protocol, load) in enumerate(points):
+    for number, (protocol, load) in enumerate([("tcp", 500), ("tcp", 800), ("mptcp", 500), ("mptcp", 800)]):
         for repetition in range(1, repeat + 1):
             host = "abc"[(number + repetition) % 3]
             value = load * (1.4 if protocol == "mptcp" else 1.0) * slow.get(host, 1.0) * chance.gauss(1, noise)
