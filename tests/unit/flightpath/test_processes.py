@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -16,12 +15,6 @@ from flightpath.processes import descendants, has_id, in_user_namespace, is_mach
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
 from tests.support.ssh_far_end import LocalHost
-
-SUBORDINATE = "         0       1000          1\n         1     100000      65536\n"
-
-
-def test_ids_are_looked_up_in_all_ranges():
-    assert [has_id(SUBORDINATE, number) for number in (0, 1, 65536, 65537)] == [True, True, True, False]
 
 
 def test_root_of_a_user_namespace_is_not_root_of_the_machine():
@@ -89,10 +82,8 @@ def test_a_stubborn_program_is_killed():
     stubborn = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 60"]
     with subprocess.Popen(stubborn, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
-        begun = time.monotonic()
         end(process, grace_s=0.2)
     assert process.returncode == -9
-    assert time.monotonic() - begun < 30
 
 
 def test_the_newest_postgresql_is_used_and_none_is_a_missing_capability(monkeypatch, tmp_path):
