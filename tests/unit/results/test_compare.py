@@ -12,13 +12,12 @@ from results.comparison.compare import Change, compare_runs, compare_with_histor
 from results.comparison.differences import differences
 from results.dashboard.trends import trends
 from results.pages.explored import means_chart
-from results.records import Certificate, RunRecord, RunStatus, Verdict
+from results.records import Certificate, Verdict
 from results.store.query import RunQuery
-from tests.support.made_up_runs import cell, changed, judged, like_the_paper, measured, varied
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper, measured, run_record, varied
 from tests.support.stored_runs import simple
 
 LOADS = (500.0, 800.0)
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLAN = {"form": "full", "axes": {"protocol": ["tcp", "mptcp"], "load": [500, 800]}, "settings": {"threads": 4000}}
 VIRTUAL = {**PLAN, "settings": {"threads": 4000, "clock": "virtual"}}
 
@@ -66,7 +65,7 @@ def test_runs_of_different_clocks_are_compared_with_a_warning(store):
 def test_the_process_that_limits_a_protocol_on_this_machine_is_named(here, cpu, idle, said):
     def side(clock, found, **metrics):
         cell = replace(measured({"size": 1}, **metrics), certificate=Certificate(Verdict.FAITHFUL, (), found))
-        return RunRecord("r", "s", {"clock": clock}, (), {}, NOW, NOW, RunStatus.DONE), [cell]
+        return run_record(clock=clock), [cell]
 
     links = {"l": {"a_to_b": {"cpu_percent": 12.0}, "b_to_a": {"cpu_percent": None}}}
     virtual = side("virtual", {"clock": "virtual", "path_bps": 4.9e9}, goodput=4.8e9)
@@ -117,7 +116,7 @@ def test_many_comparisons_of_the_same_thing_show_no_difference():
 
     def run(number):
         cells = [measured({"p": p}, r, requests_per_s=noise.gauss(500, 5)) for p in range(14) for r in range(1, 5)]
-        return RunRecord(f"r{number}", "s", {}, (), {}, NOW, None, RunStatus.DONE), cells
+        return run_record(f"r{number}"), cells
 
     pairs = [compare_runs(run(1), run(2), ["requests_per_s"]) for _ in range(60)]
     wrong = sum(any(c.change is not Change.SAME for c in found.comparisons) for found in pairs)
