@@ -183,5 +183,4 @@ def test_every_way_to_cut_a_file_off_is_noticed_and_can_be_allowed():
 def test_students_of_several_engines_are_told_apart():
     lines = [line(1, 0, 0, 5), line(1, 50, 50, 5)]
     engines = [text.replace("students 1-1", f"10.0.3.{n}:1099-students 1-1") for n in (1, 4) for text in lines]
-    samples = parse_jtl(HEADING + "".join(engines))
-    assert samples.thread.tolist() == [1, 1, 1 + ENGINE_THREADS, 1 + ENGINE_THREADS]
+    assert parse_jtl(HEADING + "".join(engines)).thread.tolist() == [1, 1, 1 + ENGINE_THREADS, 1 + ENGINE_THREADS]

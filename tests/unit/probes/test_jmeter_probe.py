@@ -24,8 +24,7 @@ VERBATIM = PROJECT / "tests" / "data" / "jmeter_errors.jtl"
 def load(tmp_path: Path, **changes) -> JMeterLoad:
     accounts = tmp_path / "students.csv"
     accounts.write_text("".join(f"s{n},c{n}\n" for n in range(10)))
-    settings = {"threads": 10, "ramp_s": 13.6, **changes}
-    return JMeterLoad(plan=tmp_path / "plan.jmx", students_csv=accounts, **settings)
+    return JMeterLoad(plan=tmp_path / "plan.jmx", students_csv=accounts, **{"threads": 10, "ramp_s": 13.6, **changes})
 
 
 @pytest.mark.parametrize(

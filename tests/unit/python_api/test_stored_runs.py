@@ -92,8 +92,7 @@ def test_whatever_was_measured_has_frames(cells):
 def test_what_a_notebook_shows_is_text_and_never_markup(tmp_path, run):
     shown = run._repr_html_()
     assert run.run_id in shown and "1 reproduced" in shown and "degraded" in shown
-    store = Store.open(tmp_path / "hostile")
-    hostile = flightpath.load(hostile_run(store), results=tmp_path / "hostile")
+    hostile = flightpath.load(hostile_run(Store.open(tmp_path / "hostile")), results=tmp_path / "hostile")
     assert "<script" not in hostile._repr_html_() and HOSTILE in set(hostile.claims.claim)
 
 

@@ -244,8 +244,7 @@ def test_claims_are_printed_without_repetition_and_markup_as_it_is():
         Claim("mptcp is faster on Sundays", "[bold]", "", NOT_DECIDED, "[/]"),
     ]
     golden = (PROJECT / "tests/data/golden/claims.txt").read_text()
-    shown = printed(print_claims, claims, width=120)
-    assert [line.rstrip() for line in shown.splitlines()] == golden.splitlines()
+    assert [line.rstrip() for line in printed(print_claims, claims, width=120).splitlines()] == golden.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,7 @@ def test_a_weight_is_so_many_equal_values(pairs):
     spelt_out = [value for value, count in pairs for _ in range(count)]
     values, weights = zip(*pairs, strict=True)
     assert robust.weighted_quantile(values, weights, 0.5) == pytest.approx(statistics.median(spelt_out))
-    ends = [robust.weighted_quantile(values, weights, share) for share in (0.0, 1.0)]
-    assert ends == [min(values), max(values)]
+    assert [robust.weighted_quantile(values, weights, share) for share in (0.0, 1.0)] == [min(values), max(values)]
 
 
 def test_half_of_the_values_may_be_wild():

@@ -77,8 +77,7 @@ def test_runs_that_begin_in_one_second_never_share_an_id(store, monkeypatch):
     """A class may begin at once: the four characters that tell the IDs apart are random."""
     drawn = iter(["abcd", "abcd", "abcd", "ef01"])
     monkeypatch.setattr(secrets, "token_hex", lambda _bytes: next(drawn))
-    second = datetime(2026, 11, 22, 12, tzinfo=UTC)
-    ids = [store.begin_run("s", {}, {}, ["x"], second) for _ in range(2)]
+    ids = [store.begin_run("s", {}, {}, ["x"], datetime(2026, 11, 22, 12, tzinfo=UTC)) for _ in range(2)]
     assert ids == ["20261122-120000-s-abcd", "20261122-120000-s-ef01"]
     assert {run.run_id for run in store.runs()} == set(ids)
 

@@ -127,8 +127,7 @@ def test_measurements_of_urls_are_stored_read_back_and_exported(tmp_path):
 
 
 def test_history_check_and_predict_know_a_url(told, tmp_path):
-    spec = TransferSpec(remote_file="/data")
-    store_daily(tmp_path, [900e6] * 12, host="https://portal.example", spec=spec)
+    store_daily(tmp_path, [900e6] * 12, host="https://portal.example", spec=TransferSpec(remote_file="/data"))
     assert len(told("history", "https://portal.example/data")["measurements"]) == 12
     assert told("check", "https://portal.example")["verdict"] == "within"
     assert told("predict", "https://portal.example/data", "--max-age", "10000d")["measurements"] == 12
