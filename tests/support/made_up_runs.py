@@ -6,9 +6,10 @@ import pickle
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from results.metrics import metric_kind
-from results.records import Cell, CellResult, Certificate, Measurement, Metric, Series, Verdict
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunRecord, RunStatus, Series, Verdict
 
 LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
 REQUESTS = 80_000
@@ -118,6 +119,12 @@ def measured(parameters: Mapping[str, object], repetition: int = 1, /, **values:
     """A faithful cell with these metrics, in the units of the vocabulary."""
     metrics = {name: Metric(value, metric_kind(name).unit) for name, value in values.items()}
     return CellResult(Cell(dict(parameters), repetition), Measurement(metrics), Certificate(Verdict.FAITHFUL))
+
+
+def run_record(run_id: str = "r", scenario: str = "s", **plan: object) -> RunRecord:
+    """A run that is done."""
+    now = datetime(2026, 11, 24, tzinfo=UTC)
+    return RunRecord(run_id, scenario, plan, (), {}, now, now, RunStatus.DONE)
 
 
 def changed(result: CellResult, **values: float) -> CellResult:

@@ -44,8 +44,12 @@ def simple(load: float = 500, repetition: int = 1, **metric_values: float) -> Ce
     return CellResult(Cell({"load": load}, repetition), Measurement(measured), Certificate(Verdict.FAITHFUL))
 
 
-def begin(store: Store, scenario: str = "mptcp_load") -> str:
-    return store.begin_run(scenario, {"form": "quick", "seed": 1}, {"kernel": "6.1"}, ["python", "-m", "x", "--a b"])
+def begin(store: Store, *cells: CellResult, scenario: str = "mptcp_load") -> str:
+    """Begins a run, and records these cells."""
+    run_id = store.begin_run(scenario, {"form": "quick", "seed": 1}, {"kernel": "6.1"}, ["python", "-m", "x", "--a b"])
+    for order, result in enumerate(cells):
+        store.record(run_id, result, order)
+    return run_id
 
 
 def everything(store: Store) -> dict[str, list]:

@@ -79,9 +79,8 @@ def test_a_shell_completes_commands_scenarios_options_and_values(line, offered, 
 
 def test_a_shell_completes_runs_labs_and_topologies_and_loads_no_command_for_it(tmp_path):
     runs = [Store.open(tmp_path / "runs").begin_run("s", {}, {}, "x") for _ in range(2)]
-    line = f"flightpath results show --results {tmp_path / 'runs'} 2"
     asking = {"XDG_CACHE_HOME": str(tmp_path)}
-    assert completed(line, **asking) == runs[::-1]
+    assert completed(f"flightpath results show --results {tmp_path / 'runs'} 2", **asking) == runs[::-1]
     assert completed("flightpath lab start cont", **asking) == ["control"]
     assert completed("flightpath mn --topo fab", **asking) == ["fabric"]
     assert completed("flightpath preflight check --target-t", **asking) == ["--target-time"]

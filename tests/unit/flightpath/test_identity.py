@@ -46,7 +46,6 @@ def test_root_runs_nothing_that_another_user_s_checkout_names(checkout):
     subprocess.run(["chown", "-R", f"{UID}:{UID}", checkout], check=True)
     for folder in (checkout, *(each for each in checkout.parents if each.stat().st_mode & 0o777 == 0o700)):
         folder.chmod(0o755)
-
     assert re.fullmatch("[0-9a-f]{12}, modified [0-9a-f]{8}", identity(checkout)["commit"])
     assert set((checkout / "users").read_text().split()) == {str(UID)}, "a filter runs as the checkout's owner"
 

@@ -73,7 +73,6 @@ def test_by_a_link_root_runs_only_its_own_code_and_that_of_sudo_s_caller(bare, c
     environment = {**os.environ, "PYTHONPATH": str(bare), **caller}
     linked = finished([*in_own_bin, "sh", bare / "scripts/link-commands.sh"], env=environment)
     assert (f"owns {bare}" in linked.stderr, (bin_folder / "flightpath").is_symlink()) == (code == 2, code == 0)
-
     (bin_folder / "flightpath").unlink(missing_ok=True)
     (bin_folder / "flightpath").symlink_to(bare / ".venv/bin/flightpath")
     argv = [sys.executable, "/usr/local/bin/flightpath", "completion", "bash"]

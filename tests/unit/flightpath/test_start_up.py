@@ -11,8 +11,7 @@ from tests.support.finished import finished
 def loaded_by(code: str) -> set[str]:
     """Names of the modules that a new Python has loaded after the code."""
     tell = "import sys; print(*(name for name, it in sys.modules.items() if type(it).__name__ != '_LazyModule'))"
-    asked = [sys.executable, "-c", f"{code}\n{tell}"]
-    return set(finished(asked, check=True).stdout.split())
+    return set(finished([sys.executable, "-c", f"{code}\n{tell}"], check=True).stdout.split())
 
 
 OS_KEN = "import os; os.environ['EVENTLET_NO_GREENDNS'] = 'yes'; import os_ken.controller.ofp_handler"

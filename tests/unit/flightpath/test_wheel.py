@@ -16,7 +16,6 @@ from tests.support.finished import finished
 
 PACKAGES = sorted(path.parent.name for path in PROJECT.glob("*/__init__.py"))
 NOT_SHIPPED = ("__pycache__", "build", "runs", "solutions")
-Installed = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.together  # they share the wheel
 
 
@@ -60,7 +59,7 @@ def wheel(sources, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory) -> Installed:
+def installed(wheel, tmp_path_factory) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a program of an environment that has the wheel, and the libraries of this one."""
     environment, elsewhere = tmp_path_factory.mktemp("environment"), tmp_path_factory.mktemp("elsewhere")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)

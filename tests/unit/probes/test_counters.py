@@ -93,7 +93,6 @@ def test_the_sampler_reads_before_during_and_after():
 
     with Sampler(read, period_s=0.01) as sampler:
         assert reached.wait(30)
-
     assert [row["n"] for row in sampler.log.rows] == [float(n + 1) for n in range(len(sampler.log.rows))]
     assert 4 <= len(sampler.log.rows) == len(sampler.log.times_s) == len(sampler.log.epoch_offsets_s)
     assert sampler.log.times_s[-1] <= time.monotonic()
@@ -161,7 +160,6 @@ def summary(before, after):
 
 def test_what_happened_before_the_load_is_not_the_load_s():
     found = summary(counters(5, 0, 1), counters(25, 3, 1))
-
     assert found["packets"] == 20
     assert found["drops"] == {"queue": 3, "aqm": 0, "loss": 0, "blackhole": 0, "down": 1, "malformed": 0, "device": 0}
     assert (found["duplicated_packets"], found["corrupted"]) == (4, 20)
@@ -174,9 +172,7 @@ def test_what_happened_before_the_load_is_not_the_load_s():
 def test_an_emulator_that_cannot_tell_leaves_gaps_and_no_zeros():
     silent = counters(5, lateness_ns=None, queue_peak_bytes=None, spec={})
     del silent["cpu_ns"]
-
     found = summary(silent, silent)
-
     gaps = ("lateness_us", "lateness_histogram", "late_share", "cpu_percent", "queue_peak_bytes", "max_frame_bytes")
     assert {found[name] for name in gaps} == {None}
     nothing = counters(0, lateness_ns={"p50": 0, "p99": 0, "max": 0, "histogram": [0] * 42})

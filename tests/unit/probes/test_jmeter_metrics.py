@@ -28,9 +28,9 @@ def line(thread: int, due: int, sent: int, elapsed: int, *, ok=True, code="200",
     )
 
 
-def load_of(*lines: str, threads: int = 1, ramp_s: float = 0.0, per_thread: int | None = None) -> LoadRun:
+def load_of(*lines: str, threads: int = 1, ramp_s: float = 0.0) -> LoadRun:
     samples = parse_jtl(HEADING + "".join(lines))
-    return LoadRun(samples, threads, ramp_s, 0.05, per_thread or len(samples) // threads)
+    return LoadRun(samples, threads, ramp_s, 0.05, len(samples) // threads)
 
 
 def test_a_verbatim_file_is_read():
@@ -51,8 +51,7 @@ def test_a_verbatim_file_is_read():
 
 
 def test_the_figures_of_a_verbatim_file():
-    run = LoadRun(read_jtl(VERBATIM), 2, 0.2, 0.05, cpu_s=1.5)
-    measurement = run.measurement()
+    measurement = LoadRun(read_jtl(VERBATIM), 2, 0.2, 0.05, cpu_s=1.5).measurement()
     values = {name: metric.value for name, metric in measurement.metrics.items()}
     assert values["requests"] == 40 and values["errors"] == 12 and values["error_rate"] == 30
     assert values["errors_http_status"] == 4 and values["errors_other"] == 0
@@ -108,8 +107,7 @@ def test_a_date_that_is_set_during_a_load_does_not_fill_the_memory(years):
 def test_series_in_bins_of_a_second():
     second = [line(2, sent, sent, elapsed) for sent, elapsed in ((3500, 30), (3550, 40), (3600, 500))]
     lost = line(1, 100, 100, 2900, ok=False, code="503")
-    run = load_of(line(1, 0, 0, 10), line(1, 50, 50, 20), lost, *second, threads=2)
-    series = run.measurement().series
+    series = load_of(line(1, 0, 0, 10), line(1, 50, 50, 20), lost, *second, threads=2).measurement().series
     assert series["requests_per_s"].values == (2, 0, 0, 2, 1)
     assert series["requests_per_s"].times_s == (0, 1, 2, 3, 4)
     assert series["errors_per_s"].values == (0, 0, 0, 1, 0)
@@ -185,5 +183,4 @@ def test_every_way_to_cut_a_file_off_is_noticed_and_can_be_allowed():
 def test_students_of_several_engines_are_told_apart():
     lines = [line(1, 0, 0, 5), line(1, 50, 50, 5)]
     engines = [text.replace("students 1-1", f"10.0.3.{n}:1099-students 1-1") for n in (1, 4) for text in lines]
-    samples = parse_jtl(HEADING + "".join(engines))
-    assert samples.thread.tolist() == [1, 1, 1 + ENGINE_THREADS, 1 + ENGINE_THREADS]
+    assert parse_jtl(HEADING + "".join(engines)).thread.tolist() == [1, 1, 1 + ENGINE_THREADS, 1 + ENGINE_THREADS]

@@ -15,7 +15,6 @@ from python_api import channels
 from python_api.options import words_for
 
 LOAD = catalogue.find("mptcp_load")
-UNEQUAL = catalogue.find("multipath_unequal")
 
 
 @pytest.mark.parametrize(
@@ -60,12 +59,6 @@ def test_run_refuses_before_it_starts_anything(tmp_path):
         with pytest.raises(UsageError):
             flightpath.run(name, results=tmp_path / "runs", **options)
     assert not (tmp_path / "runs").exists()
-
-
-def test_each_scenario_takes_its_own_defaults():
-    for name in catalogue.names():
-        assert words_for(catalogue.find(name), {"repeat": 1, "seed": 3}) == ["--repeat=1", "--seed=3"]
-    assert words_for(UNEQUAL, {"seconds": 4}) == ["--seconds=4"]
 
 
 def test_each_public_name_is_there_and_explained_without_words_of_the_inside():

@@ -1,7 +1,5 @@
 """Stored runs as data frames: columns, types, units; figures, and what a notebook shows."""
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -29,9 +27,7 @@ def transfer(protocol: str, load: int, goodput: float, verdict: Verdict = Verdic
 @pytest.fixture
 def run(tmp_path):
     store = Store.open(tmp_path)
-    run_id = begin(store)
-    store.record(run_id, transfer("tcp", 500, 4e7), 1)
-    store.record(run_id, transfer("mptcp", 800, 9e7, Verdict.DEGRADED), 2)
+    run_id = begin(store, transfer("tcp", 500, 4e7), transfer("mptcp", 800, 9e7, Verdict.DEGRADED))
     store.record_claims(run_id, [Claim("faster", "2", "1.9 ± 0.1", ClaimVerdict.REPRODUCED, "it was")])
     store.finish_run(run_id, RunStatus.DONE)
     return flightpath.load("latest", results=tmp_path)
@@ -96,8 +92,7 @@ def test_whatever_was_measured_has_frames(cells):
 def test_what_a_notebook_shows_is_text_and_never_markup(tmp_path, run):
     shown = run._repr_html_()
     assert run.run_id in shown and "1 reproduced" in shown and "degraded" in shown
-    store = Store.open(tmp_path / "hostile")
-    hostile = flightpath.load(hostile_run(store), results=tmp_path / "hostile")
+    hostile = flightpath.load(hostile_run(Store.open(tmp_path / "hostile")), results=tmp_path / "hostile")
     assert "<script" not in hostile._repr_html_() and HOSTILE in set(hostile.claims.claim)
 
 
@@ -110,11 +105,8 @@ def test_what_is_not_there_is_a_usage_error(tmp_path, run):
 
 
 def test_figures_are_drawn_once(tmp_path):
-    store = Store.open(tmp_path)
-    run_id = begin(store, "dtn_mss")
-    for order, mtu in enumerate((1500, 9000), start=1):
-        result = transfer("tcp", 500, 4e7)
-        store.record(run_id, replace(result, cell=Cell({"streams": 1, "mtu": mtu, "loss": "0"})), order)
+    cells = [measured({"streams": 1, "mtu": mtu, "loss": "0"}, goodput=4e7) for mtu in (1500, 9000)]
+    begin(Store.open(tmp_path), *cells, scenario="dtn_mss")
     run = flightpath.load(results=tmp_path)
     drawn = run.figures()
     assert drawn and all(path.suffix == ".png" and path.with_suffix(".svg").exists() for path in drawn)

@@ -53,8 +53,7 @@ def test_switches_have_ids_of_their_own():
 
 
 def test_links_keep_their_ends_and_what_tclink_would_make_of_their_options():
-    topo = prepared(Triangle(bw=20), {})
-    links = {(a, b): info for a, b, info in topo.links(sort=True, withInfo=True)}
+    links = {(a, b): info for a, b, info in prepared(Triangle(bw=20), {}).links(sort=True, withInfo=True)}
     assert links["a", "core"]["spec"] == LinkSpec.parse(bandwidth="20Mbit", delay="5ms", loss="1%", queue="20p")
     assert "cls" not in links["a", "core"] and "spec" not in links["b", "core"]
     assert links["c", "s3"]["spec"] == LinkSpec(delay_s=0.001)

@@ -61,7 +61,6 @@ def rows(facts):
 
 def test_a_link_shows_what_was_found_beside_what_was_asked_for():
     (row, _back), _ = rows(FACTS)
-
     assert (row.name, row.requested) == ("h1_a a to b", "50Mbit, 5ms, queue 1000p")
     assert row.rate == "49.9Mbit (-0.20%)"
     assert row.delay == "5.04 ms (5 requested)"
@@ -74,14 +73,12 @@ def test_a_link_shows_what_was_found_beside_what_was_asked_for():
 
 def test_a_cell_shows_the_worst_of_its_links():
     _, row = rows(FACTS)
-
     assert (row.rate, row.rtt, row.late) == ("-0.20%", "+0.08 ms", "1.50 ms")
     assert (row.drops, row.idle, row.steal) == ("14 queue, 4 loss", "60 % (least 40 %)", "0.5 %")
 
 
 def test_a_store_that_knows_less_shows_less():
     links, row = rows({"emulator": "relay"})
-
     assert {row.rate, row.rtt, row.late, row.drops, row.idle, row.steal} == {"-"} and links == []
     (row,), _ = rows({"links_during_load": {"h1_a": {"a_to_b": {"packets": 3, "drops": {"queue": 1}}}}})
     assert (row.packets, row.drops, row.rate, row.lateness, row.late_bins) == ("3", "1 queue", "-", "-", ())

@@ -1,7 +1,6 @@
 """The charts of any scenario: what may not be believed is never drawn like the rest, and words have room."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from results.figures.over_parameter import _is_crowded, places_of
 from results.figures.over_time import TimePanel, lines_over_time
 from results.figures.side_by_side import side_by_side
 from results.pages.html_report import embedded_figure
-from results.records import Cell, CellResult, Certificate, Measurement, RunRecord, RunStatus, Series, Verdict
-from tests.support.made_up_runs import judged, measured
+from results.records import Cell, CellResult, Certificate, Measurement, Series, Verdict
+from tests.support.made_up_runs import judged, measured, run_record
 from tests.support.reading_pages import words_of
 
 LOOK = style.Look("one", style.BLUE)
@@ -137,23 +136,17 @@ def test_looks_differ_in_more_than_colour():
 
 
 def test_runs_side_by_side_have_a_mark_each_and_name_their_clocks(tmp_path):
-    def run(run_id: str, clock: Clock) -> RunRecord:
-        now = datetime.now(UTC)
-        return RunRecord(run_id, "subflow_steering", {"clock": clock}, (), {}, now, now, RunStatus.DONE)
-
     few = [cell for cell in cells() if cell.cell.parameters["paths"] != 4]
     slower = [judged(c, Verdict.UNUSABLE, "because") if c.cell.parameters["paths"] == 2 else c for c in few]
-    runs = [(run("one", Clock.REAL), cells()), (run("two", Clock.VIRTUAL), slower)]
-    figure = side_by_side(runs, ["goodput"])
+    real = run_record("one", "subflow_steering", clock=Clock.REAL)
+    virtual = run_record("two", "subflow_steering", clock=Clock.VIRTUAL)
+    figure = side_by_side([(real, cells()), (virtual, slower)], ["goodput"])
     (axes,) = figure.axes
     assert len(axes.get_yticklabels()) == 12
     assert len(axes.containers) == 12 + 4, "points that only one run has are drawn too; unusable ones as crosses"
     said = words(tmp_path, figure)
     for text in ("real and virtual time", "one", "two, virtual time", "unusable", "Mbit/s", "4 tcp single"):
         assert text in said
-
-
-# --- room for words and values ---
 
 
 @pytest.mark.parametrize("repeated", [3, 40])

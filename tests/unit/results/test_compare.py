@@ -12,13 +12,12 @@ from results.comparison.compare import Change, compare_runs, compare_with_histor
 from results.comparison.differences import differences
 from results.dashboard.trends import trends
 from results.pages.explored import means_chart
-from results.records import Certificate, RunRecord, RunStatus, Verdict
+from results.records import Certificate, Verdict
 from results.store.query import RunQuery
-from tests.support.made_up_runs import cell, changed, judged, like_the_paper, measured, varied
+from tests.support.made_up_runs import cell, changed, judged, like_the_paper, measured, run_record, varied
 from tests.support.stored_runs import simple
 
 LOADS = (500.0, 800.0)
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLAN = {"form": "full", "axes": {"protocol": ["tcp", "mptcp"], "load": [500, 800]}, "settings": {"threads": 4000}}
 VIRTUAL = {**PLAN, "settings": {"threads": 4000, "clock": "virtual"}}
 
@@ -66,7 +65,7 @@ def test_runs_of_different_clocks_are_compared_with_a_warning(store):
 def test_the_process_that_limits_a_protocol_on_this_machine_is_named(here, cpu, idle, said):
     def side(clock, found, **metrics):
         cell = replace(measured({"size": 1}, **metrics), certificate=Certificate(Verdict.FAITHFUL, (), found))
-        return RunRecord("r", "s", {"clock": clock}, (), {}, NOW, NOW, RunStatus.DONE), [cell]
+        return run_record(clock=clock), [cell]
 
     links = {"l": {"a_to_b": {"cpu_percent": 12.0}, "b_to_a": {"cpu_percent": None}}}
     virtual = side("virtual", {"clock": "virtual", "path_bps": 4.9e9}, goodput=4.8e9)
@@ -107,9 +106,7 @@ def test_runs_on_the_same_axes_have_a_line_each_and_lead_to_their_cells(store):
 
 def test_history_is_that_of_the_same_conditions(store):
     kept(store, like_the_paper(), plan={**PLAN, "settings": {"threads": 50}})
-    first = kept(store, like_the_paper())[0]
-    virtual = kept(store, like_the_paper(), plan=VIRTUAL)[0]
-    for before in (first, virtual):
+    for before in [kept(store, like_the_paper(), plan=plan)[0] for plan in (PLAN, VIRTUAL)]:
         now = replace(before, started_at=datetime.now(UTC))
         assert [each.run_id for each in store.finished_before(now, 5)] == [before.run_id]
 
@@ -119,7 +116,7 @@ def test_many_comparisons_of_the_same_thing_show_no_difference():
 
     def run(number):
         cells = [measured({"p": p}, r, requests_per_s=noise.gauss(500, 5)) for p in range(14) for r in range(1, 5)]
-        return RunRecord(f"r{number}", "s", {}, (), {}, NOW, None, RunStatus.DONE), cells
+        return run_record(f"r{number}"), cells
 
     pairs = [compare_runs(run(1), run(2), ["requests_per_s"]) for _ in range(60)]
     wrong = sum(any(c.change is not Change.SAME for c in found.comparisons) for found in pairs)
@@ -251,8 +248,7 @@ def test_the_command_prints_markdown_in_which_nothing_is_markup(store, told):
     (row,) = [line for line in text.splitlines() if line.startswith("| requests") and "mptcp" in line]
     assert "🔴 slower" in row and len([part for part in row.replace("\\|", "").split("|") if part]) == 7
     assert "<script>" not in text and "@all" not in text
-    said = told(store.folder, "compare", first, second, "--fail-if-worse", code=1).err
-    assert "worse: requests_per_s at " in said
+    assert "worse: requests_per_s at " in told(store.folder, "compare", first, second, "--fail-if-worse", code=1).err
     told(store.folder, "compare", second, first, "--fail-if-worse")
 
 

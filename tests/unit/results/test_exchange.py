@@ -23,7 +23,7 @@ from results.store.location import StoreLocation
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.made_up_runs import like_the_paper
-from tests.support.stored_runs import cell_results, everything
+from tests.support.stored_runs import begin, cell_results, everything
 
 KINDS = ["json", "csv", *(["parquet"] if importlib.util.find_spec("pyarrow") else [])]
 CELL = ("runs", 0, "cells", 0)
@@ -81,8 +81,7 @@ def test_there_and_back_nothing_is_lost(tmp_path, new_location, told):
 @given(result=cell_results)
 def test_any_cell_survives_every_format(tmp_path, result):
     store, there = (Store.open(tmp_path / name) for name in ("any", "there"))
-    run_id = store.begin_run("s", {}, {}, "x")
-    store.record(run_id, result, 3)
+    run_id = begin(store, result)
     export = export_runs(store, [run_id])
     for kind in ("json", "csv"):
         write_export(export, tmp_path / kind, kind)
@@ -243,9 +242,8 @@ def test_filters_choose_what_is_exported_and_a_file_that_cannot_be_written_is_an
 
 def test_a_gap_in_a_series_is_kept_and_named_because_an_export_cannot_hold_it(location, tmp_path, told):
     store = Store.open(location)
-    run_id = store.begin_run("s", {}, {}, "x")
     gap = Measurement(series={"p95": Series("ms", (0.0, 1.0), (math.nan, 3.0))})
-    store.record(run_id, CellResult(Cell({}), gap, Certificate(Verdict.FAITHFUL)), 0)
+    run_id = begin(store, CellResult(Cell({}), gap, Certificate(Verdict.FAITHFUL)))
     assert str(store.cells(run_id)[0].measurement.series["p95"].values) == "(nan, 3.0)"
     said = told(location, "export", run_id, "--output", str(tmp_path / "x.json"), code=2).err
     assert f"run {run_id} cannot be exported: series.p95.values.0" in said

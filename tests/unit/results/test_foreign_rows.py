@@ -17,6 +17,7 @@ from results.store.schema import CellRow, RunRow
 from results.store.sqlite import DATABASE_NAME
 from results.store.store import Store
 from tests.support.made_up_runs import cell
+from tests.support.stored_runs import begin
 
 
 @pytest.fixture
@@ -113,8 +114,7 @@ def test_the_id_of_a_run_chooses_no_path(location, run_id, told):
 
 def test_a_verdict_that_is_none_is_not_trusted(location):
     store = Store.open(location)
-    run_id = store.begin_run("s", {}, {}, ["x"])
-    store.record(run_id, cell("tcp", 500.0), 0)
+    run_id = begin(store, cell("tcp", 500.0))
     with store.writing() as session:
         session.execute(update(CellRow).values(verdict="perfect"))
     assert store.cell_counts() == {run_id: {Verdict.UNUSABLE: 1}}

@@ -3,14 +3,13 @@
 import random
 import statistics
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from results.comparison.compare import Change, compare_runs
-from results.records import CellResult, Certificate, RunRecord, RunStatus, Verdict
+from results.records import CellResult, Certificate, Verdict
 from results.statistics.estimates import summarise
 from results.statistics.machines import machine_difference
 from results.summary.verdicts import badge_text, doubts
-from tests.support.made_up_runs import measured
+from tests.support.made_up_runs import measured, run_record
 
 RATE = "requests_per_s"
 
@@ -18,8 +17,7 @@ RATE = "requests_per_s"
 def run(slow: dict[str, float], seed: int, repeat: int = 6, noise: float = 0.02) -> list[CellResult]:
     """Two protocols at two loads on three machines; the machine of a cell goes round."""
     chance, cells = random.Random(seed), []
-    points = [("tcp", 500), ("tcp", 800), ("mptcp", 500), ("mptcp", 800)]
-    for number, (protocol, load) in enumerate(points):
+    for number, (protocol, load) in enumerate([("tcp", 500), ("tcp", 800), ("mptcp", 500), ("mptcp", 800)]):
         for repetition in range(1, repeat + 1):
             host = "abc"[(number + repetition) % 3]
             value = load * (1.4 if protocol == "mptcp" else 1.0) * slow.get(host, 1.0) * chance.gauss(1, noise)
@@ -40,8 +38,7 @@ def test_a_slow_machine_is_found_with_how_slow_it_is():
 
 
 def test_equal_machines_are_rarely_told_to_differ():
-    false = sum(machine_difference(run({}, seed)) is not None for seed in range(150))
-    assert false <= 4, "one in a hundred"
+    assert sum(machine_difference(run({}, seed)) is not None for seed in range(150)) <= 4, "one in a hundred"
 
 
 def test_what_cannot_be_known_is_not_told():
@@ -85,21 +82,17 @@ def test_a_machine_that_measured_more_of_one_run_is_no_change_between_runs():
     """The slow machine measured most cells of the one run, and few of the other."""
     before = [cell for cell in run({"b": 0.7}, 1, repeat=24) if _host(cell) == "b" or cell.cell.repetition < 8]
     after = [cell for cell in run({"b": 0.7}, 2, repeat=24) if _host(cell) != "b" or cell.cell.repetition < 8]
-    compared = compare_runs((record("one"), before), (record("two"), after), [RATE])
+    compared = compare_runs((run_record("one"), before), (run_record("two"), after), [RATE])
     assert {each.change for each in compared.comparisons} == {Change.SAME}, compared.sentences
-    naive = compare_runs((record("one"), _anonymous(before)), (record("two"), _anonymous(after)), [RATE])
+    naive = compare_runs((run_record("one"), _anonymous(before)), (run_record("two"), _anonymous(after)), [RATE])
     assert Change.FASTER in {each.change for each in naive.comparisons}, "this test can fail"
 
 
 def test_runs_without_a_common_machine_say_so():
     cells = run({}, 1)
-    sides = [(record(host), [cell for cell in cells if _host(cell) == host]) for host in "ab"]
+    sides = [(run_record(host), [cell for cell in cells if _host(cell) == host]) for host in "ab"]
     assert any("may be the machines" in note for note in compare_runs(*sides, [RATE]).notes)
     assert not any("may be the machines" in note for note in compare_runs(sides[0], sides[0], [RATE]).notes)
-
-
-def record(name: str) -> RunRecord:
-    return RunRecord(name, "s", {}, (), {}, datetime(2026, 11, 24, tzinfo=UTC), None, RunStatus.DONE)
 
 
 def _anonymous(cells: list[CellResult]) -> list[CellResult]:

@@ -23,6 +23,7 @@ from results.recording.journeys import FATES, journeys
 from results.recording.pcapng import write_pcapng
 from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from results.store.store import Store
+from tests.support.stored_runs import begin, simple
 from tests.support.watched_pages import shown
 
 BASE = 1_700_000_000_000_000_000
@@ -114,8 +115,7 @@ def test_events_are_found_and_on_the_page_with_what_was_sent_again(tmp_path):
     again = retransmissions(found, from_host)
     assert again.tolist() == [False, False, False, True]
     listed = events(found, made.sockets, from_host, again)
-    kinds = [KINDS[kind] for kind in listed["kind"]]
-    assert kinds == ["connection", "loss", "timeout", "retransmission"]
+    assert [KINDS[kind] for kind in listed["kind"]] == ["connection", "loss", "timeout", "retransmission"]
     page = tmp_path / "page.html"
     page.write_text(render_watch([WatchedCell("run", "<script>", "a=1", made)]))
     facts, columns = shown(page)
@@ -171,8 +171,7 @@ def test_a_file_is_read_whole_or_refused(tmp_path: Path):
     arrival = struct.pack("=IIQ", 2, 1, BASE) + struct.pack("=IIH", 5, 77, 3 | 3 << 14)
     text = json.dumps(DESCRIPTION).encode()
     file.write_bytes(arrival + struct.pack("=IIQ", 5, len(text), 0) + text)
-    found = read(file)
-    assert [int(found.arrivals[name][0]) for name in ("time", "identity", "point", "ecn")] == [BASE + 5, 77, 3, 3]
+    assert [int(read(file).arrivals[name][0]) for name in ("time", "identity", "point", "ecn")] == [BASE + 5, 77, 3, 3]
     append_description(file, DESCRIPTION)
     assert len(file.read_bytes()) < len(arrival) + 2 * len(text) and read(file).arrivals["point"].tolist() == [3]
     compressed = file.read_bytes()
@@ -219,11 +218,8 @@ def test_a_pcapng_file_has_the_headers_and_what_became_of_each_packet(tmp_path: 
 )
 def test_what_cannot_be_written_is_refused(tmp_path, monkeypatch, capsys, words, said):
     monkeypatch.chdir(tmp_path)
-    store = Store.open(tmp_path / "runs")
-    run_id = store.begin_run("congestion_race", {}, {}, [])
-    cell = CellResult(Cell({"a": 1}, 1), Measurement({}), Certificate(Verdict.FAITHFUL))
-    store.record(run_id, cell, 0)
-    file = store.artifacts(run_id) / FOLDER / file_name(cell.cell.label)
+    store, result = Store.open(tmp_path / "runs"), simple()
+    file = store.artifacts(begin(store, result)) / FOLDER / file_name(result.cell.label)
     file.parent.mkdir(parents=True)
     append_description(file, DESCRIPTION)
     assert main(["watch", "latest", *words, "--results", str(tmp_path / "runs")]) == 2

@@ -28,7 +28,7 @@ from scenarios.mptcp_load import MptcpLoad
 from scenarios.web_load.claims import mptcp_load_claims
 from tests.fuzz.views import look_at_page
 from tests.support.made_up_runs import judged, like_the_paper
-from tests.support.stored_runs import hostile_run
+from tests.support.stored_runs import begin, hostile_run
 
 LOADS = (500.0, 800.0)
 YES, NO, NOT_DECIDED, NOT_TESTED = ClaimVerdict
@@ -90,8 +90,7 @@ def test_plot_uses_the_scenarios_own_figures(store, told, monkeypatch, tmp_path)
     made_up = types.SimpleNamespace(summary="", figures={"made_up": figure})
     catalogue = types.SimpleNamespace(of_plan=lambda name, settings: made_up if name == "made_up" else None)
     monkeypatch.setattr("results.commands.scenarios.contributions", lambda group: {"test": catalogue})
-    run_id = store.begin_run("made_up", {}, {}, "x")
-    store.record(run_id, like_the_paper(1, LOADS)[0], 0)
+    run_id = begin(store, like_the_paper(1, LOADS)[0], scenario="made_up")
     printed = told(store.folder, "plot", run_id, "--output", str(tmp_path / "here")).out
     figure.assert_called_once_with(store.cells(run_id))
     assert printed.split() == [str(tmp_path / "here" / f"made_up.{kind}") for kind in ("png", "svg")]
@@ -179,10 +178,9 @@ def test_a_hostile_run_does_nothing_to_the_page(store):
 
 
 def test_facts_that_are_not_as_expected_are_named_and_the_others_are_shown(store, told):
-    run_id = store.begin_run("s", {}, {}, "x")
     facts = {"links_during_load": {"h1_a": {"a_to_b": {"packets": "many"}}}, "idle_cpu_percent": [80.0, 40.0]}
-    result = like_the_paper(1, LOADS)[0]
-    store.record(run_id, replace(result, certificate=Certificate(Verdict.FAITHFUL, (), facts)), 0)
+    certificate = Certificate(Verdict.FAITHFUL, (), facts)
+    run_id = begin(store, replace(like_the_paper(1, LOADS)[0], certificate=certificate))
     for shown in (render_html(store, run_id), told(store.folder, "show", run_id, "--certificates").out):
         assert "links_during_load.h1_a.a_to_b.packets: input should be a valid integer" in shown
         assert "60 % (least 40 %)" in shown and "cannot be shown" in shown
@@ -246,8 +244,7 @@ def test_claims_are_printed_without_repetition_and_markup_as_it_is():
         Claim("mptcp is faster on Sundays", "[bold]", "", NOT_DECIDED, "[/]"),
     ]
     golden = (PROJECT / "tests/data/golden/claims.txt").read_text()
-    shown = printed(print_claims, claims, width=120)
-    assert [line.rstrip() for line in shown.splitlines()] == golden.splitlines()
+    assert [line.rstrip() for line in printed(print_claims, claims, width=120).splitlines()] == golden.splitlines()
 
 
 @pytest.mark.parametrize(

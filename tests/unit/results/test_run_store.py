@@ -126,9 +126,6 @@ def test_an_entry_that_was_cut_off_is_left_out(tmp_path):
     assert list(again.entries()) == [] == list(Spool(tmp_path).entries())
 
 
-# --- one process measures a run ---
-
-
 def process_that_measures(location: StoreLocation) -> tuple[int, str]:
     """A process that has begun a run and recorded a cell; returns its PID and the run."""
     reading, told = os.pipe()

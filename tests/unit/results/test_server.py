@@ -148,18 +148,13 @@ def test_a_store_goes_on_after_the_server_closed_its_connections(location, serve
     assert store.cells(run_id) == [simple()]
 
 
-def test_what_the_server_cannot_keep_is_refused_with_its_words(location):
-    store = Store.open(location)
-    with pytest.raises(StoreFailed, match="NUL"):
-        store.record(begin(store), simple(**{"a\0b": 1.0}), 0)
-
-
 def test_an_export_that_the_server_cannot_keep_changes_nothing(location, tmp_path, told):
     store = Store.open(StoreLocation(tmp_path / "file"))
     store.record_claims(begin(store), [Claim("a\0b", "", "", ClaimVerdict.NOT_TESTED)])
     write_export(export_runs(store, [store.resolve("latest")]), tmp_path / "x.json", "json")
     begin(Store.open(location))
-    assert "cannot be stored" in told(location, "import", str(tmp_path / "x.json"), code=2).err
+    said = told(location, "import", str(tmp_path / "x.json"), code=2).err
+    assert "cannot be stored" in said and "NUL" in said
     assert len(Store.open(location).runs()) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from flightpath.errors import MeasurementFailed, UsageError
-from results.records import Cell, CellResult, Certificate, Claim, ClaimVerdict, Measurement, Verdict
+from results.records import Cell, CellResult, Certificate, Measurement, Verdict
 from results.store.backend import StoreFailed
 from results.store.query import RunQuery
 from results.store.schema import RunRow
@@ -28,9 +28,7 @@ def store(location) -> Store:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(result=cell_results)
 def test_a_cell_comes_back_as_it_went_in(store, result):
-    run_id = begin(store)
-    store.record(run_id, result, 0)
-    (back,) = store.cells(run_id)
+    (back,) = store.cells(begin(store, result))
     assert back == result
     assert list(back.measurement.metrics) == list(result.measurement.metrics)
     assert list(back.cell.parameters) == list(result.cell.parameters)
@@ -47,16 +45,15 @@ def test_a_metric_that_is_no_number_is_refused(store, wrong):
 @pytest.mark.parametrize("wrong", [{"x": object()}, {"x": math.nan}])
 def test_metadata_that_is_not_json_is_refused(store, wrong):
     with pytest.raises(MeasurementFailed, match="metadata of cell"):
-        store.record(begin(store), CellResult(Cell({}), Measurement(metadata=wrong), Certificate(Verdict.FAITHFUL)), 0)
+        begin(store, CellResult(Cell({}), Measurement(metadata=wrong), Certificate(Verdict.FAITHFUL)))
 
 
 def test_a_cell_is_recorded_once_in_a_run_that_was_begun(store):
-    run_id = begin(store)
-    store.record(run_id, simple(800), 0)
+    run_id = begin(store, simple(800))
     with pytest.raises(StoreFailed, match="recorded already"):
         store.record(run_id, simple(800.0, x=2.0), 1)
     store.record(run_id, simple(800, repetition=2), 1)
-    store.record(begin(store), simple(800), 0)
+    begin(store, simple(800))
     assert [c.measurement.metrics["x"].value for c in store.cells(run_id)] == [1.0, 1.0]
     with pytest.raises(StoreFailed, match="no such run"):
         store.record("nobody", simple(), 0)
@@ -80,15 +77,14 @@ def test_runs_that_begin_in_one_second_never_share_an_id(store, monkeypatch):
     """A class may begin at once: the four characters that tell the IDs apart are random."""
     drawn = iter(["abcd", "abcd", "abcd", "ef01"])
     monkeypatch.setattr(secrets, "token_hex", lambda _bytes: next(drawn))
-    second = datetime(2026, 11, 22, 12, tzinfo=UTC)
-    ids = [store.begin_run("s", {}, {}, ["x"], second) for _ in range(2)]
+    ids = [store.begin_run("s", {}, {}, ["x"], datetime(2026, 11, 22, 12, tzinfo=UTC)) for _ in range(2)]
     assert ids == ["20261122-120000-s-abcd", "20261122-120000-s-ef01"]
     assert {run.run_id for run in store.runs()} == set(ids)
 
 
 def test_runs_and_the_latest_of_a_scenario(store):
     assert store.latest() is None
-    first, second, other = begin(store), begin(store), begin(store, "dtn")
+    first, second, other = begin(store), begin(store), begin(store, scenario="dtn")
     assert [r.run_id for r in store.runs("mptcp_load")] == [first, second]
     assert store.latest("mptcp_load").run_id == second
     assert store.resolve("latest") == other
@@ -108,18 +104,8 @@ def test_a_run_is_named_by_an_unambiguous_beginning(store):
     for nobody in ("nobody", ""):
         with pytest.raises(UsageError, match="there is no run"):
             store.cells(nobody)
-    alone = begin(store, "dtn")
+    alone = begin(store, scenario="dtn")
     assert store.run(alone[: alone.index("dtn") + 1]).run_id == alone
-
-
-def test_claims_are_replaced(store):
-    run_id = begin(store)
-    claim = Claim("grows", "+50 %", "+49 %", ClaimVerdict.REPRODUCED, "within")
-    store.record_claims(run_id, [claim, claim])
-    store.record_claims(run_id, [claim])
-    assert store.claims(run_id) == [claim]
-    with pytest.raises(UsageError):
-        store.record_claims("nobody", [claim])
 
 
 def test_the_files_of_a_run_have_a_folder(store):
@@ -174,13 +160,9 @@ def test_a_history_has_what_was_asked_for_in_the_order_of_measurement(store):
 
 def test_texts_are_kept_with_a_run(store):
     run_id = begin(store)
-    assert store.document(run_id, "whole") is None
-    store.keep_document(run_id, "whole", "first")
-    store.keep_document(run_id, "whole", "ünd\n" * 1000)
-    store.keep_document(run_id, "other", "")
-    assert (store.document("latest", "whole"), store.document(run_id, "other")) == ("ünd\n" * 1000, "")
-    with pytest.raises(UsageError, match="there is no run"):
-        store.keep_document("nobody", "whole", "text")
+    for name, text in (("whole", "first"), ("whole", "ünd\n" * 1000), ("other", "")):
+        store.keep_document(run_id, name, text)
+    assert [store.document("latest", name) for name in ("whole", "other", "none")] == ["ünd\n" * 1000, "", None]
 
 
 def test_a_history_by_host_uses_its_index(tmp_path):
@@ -191,9 +173,7 @@ def test_a_history_by_host_uses_its_index(tmp_path):
 
 
 def test_a_run_without_cells_can_be_discarded_and_no_other(store):
-    kept = begin(store)
-    store.record(kept, simple(goodput=1.0), 0)
-    discarded = begin(store)
+    kept, discarded = begin(store, simple(goodput=1.0)), begin(store)
     (store.artifacts(discarded) / "capture.pcap").write_bytes(b"x")
     store.discard_run(discarded)
     assert [run.run_id for run in store.runs()] == [kept] and not (store.folder / discarded).exists()

@@ -10,7 +10,7 @@ import pytest
 from flightpath.errors import MeasurementFailed, StartFailed, UsageError
 from flightpath.processes import Process, family
 from services import postgres_cluster
-from services.running.daemon import Daemon, DaemonService
+from services.running.daemon import Daemon
 from services.running.privileges import Privileges, Situation, situation
 from tests.support.ssh_far_end import LocalHost
 
@@ -58,50 +58,19 @@ def test_cpu_time_counts_children_that_have_ended(tmp_path):
     busy.stop()
 
 
-class Sleeper(DaemonService):
-    """A service that writes its configuration, and removes it in the end."""
-
-    daemon_name, log_name = "the sleeper", "sleeper.log"
-
-    @property
-    def configuration(self):
-        return self.folder / "sleeper.conf"
-
-    def _prepare(self):
-        self.configuration.touch()
-
-    def _argv(self):
-        return ["sh", "-c", "echo ready; exec sleep 600"]
-
-    def _is_ready(self):
-        return "ready" in (self.folder / self.log_name).read_text()
-
-    def _clean_up(self):
-        self.configuration.unlink()
-
-
-def test_a_service_is_prepared_checked_and_cleaned_up(tmp_path):
-    with Sleeper(LocalHost(), tmp_path) as service:
-        service.check()
-        pid = service.pid
-        assert Process.read(pid) is not None and service.configuration.exists()
-    assert Process.read(pid) is None and not service.configuration.exists()
-    service.stop()  # once more, which changes nothing
-
-
 EVERYONE = "         0          0 4294967295\n"
-ONLY_ROOT = "         0       1000          1\n"
-WITH_SUBUIDS = "         0       1000          1\n         1     100000      65536\n"
 NOBODY = 65534
+WITH_NOBODY = f"         0       1000          1\n     {NOBODY}     100000          1\n"
+WITHOUT_NOBODY = f"         0       1000          1\n     {NOBODY - 1}     100000          1\n"
 
 
 @pytest.mark.parametrize(
     ("euid", "uid_map", "gid_map", "expected"),
     [
         (0, EVERYONE, EVERYONE, Situation.ROOT),
-        (0, ONLY_ROOT, ONLY_ROOT, Situation.FAKE_ROOT),
-        (0, WITH_SUBUIDS, WITH_SUBUIDS, Situation.ROOT),
-        (0, WITH_SUBUIDS, ONLY_ROOT, Situation.FAKE_ROOT),
+        (0, WITHOUT_NOBODY, WITHOUT_NOBODY, Situation.FAKE_ROOT),
+        (0, WITH_NOBODY, WITH_NOBODY, Situation.ROOT),
+        (0, WITH_NOBODY, WITHOUT_NOBODY, Situation.FAKE_ROOT),
         (1000, EVERYONE, EVERYONE, Situation.ORDINARY),
     ],
 )

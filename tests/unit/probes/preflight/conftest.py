@@ -27,23 +27,18 @@ def steady(steady_template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command with the store in `tmp_path`; returns its exit code, and what it wrote to stdout and to stderr."""
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Runs a command with the store in `tmp_path` and this exit code; returns its output, `out` and `err`."""
 
-    def run(*words: str) -> tuple[int, str, str]:
-        code = main([*words, "--results", str(tmp_path)])
-        return code, *capsys.readouterr()
+    def run(*words: str, code: int = 0) -> Any:
+        found, printed = main([*words, "--results", str(tmp_path)]), capsys.readouterr()
+        assert found == code, printed.err
+        return printed
 
     return run
 
 
 @pytest.fixture
-def told(ask: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
-    """Runs such a command, which succeeds unless told otherwise; returns the JSON that it printed."""
-
-    def run(*words: str, code: int = 0) -> Any:
-        found, stdout, stderr = ask(*words, "--json")
-        assert found == code, stderr
-        return json.loads(stdout)
-
-    return run
+def told(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs such a command, and returns the JSON that it printed."""
+    return lambda *words, code=0: json.loads(ask(*words, "--json", code=code).out)

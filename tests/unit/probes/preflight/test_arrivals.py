@@ -14,17 +14,12 @@ from probes.preflight.transfer.sftp_stream import ReplyParser
 MS = 1_000_000
 
 
-# What arrives
-
-
-def _data(request, body):
-    return struct.pack(">IBII", 9 + len(body), 103, request, len(body)) + body
-
-
-def _status(request, code, text):
-    told = text.encode()
-    body = struct.pack(">BIII", 101, request, code, len(told)) + told + struct.pack(">I", 0)
-    return struct.pack(">I", len(body)) + body
+def _reply(number, wanted):
+    """Data, or a status with its code and text."""
+    if isinstance(wanted, bytes):
+        return struct.pack(">IBII", 9 + len(wanted), 103, number, len(wanted)) + wanted
+    code, text = wanted[0], wanted[1].encode()
+    return struct.pack(">IBIII", 17 + len(text), 101, number, code, len(text)) + text + bytes(4)
 
 
 class Heard(list):
@@ -42,9 +37,7 @@ class Heard(list):
     st.lists(st.integers(1, 40), min_size=1, max_size=30),
 )
 def test_replies_are_the_same_however_they_are_cut(wanted, cuts):
-    stream = b"".join(
-        _data(number, each) if isinstance(each, bytes) else _status(number, *each) for number, each in enumerate(wanted)
-    )
+    stream = b"".join(_reply(number, each) for number, each in enumerate(wanted))
     heard, expected, at = Heard(), [], 0
     while at < len(stream):
         size = cuts[at % len(cuts)]
@@ -68,9 +61,6 @@ def test_garbage_is_an_ssh_error_and_nothing_else(garbage):
 def test_data_that_lies_about_its_length_is_refused():
     with pytest.raises(SSHException, match="bytes"):
         Heard().parser.feed(memoryview(struct.pack(">IBII", 9 + 5, 103, 1, 6)))
-
-
-# When it arrived
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(0, 50 * MS)), min_size=1, max_size=200))

@@ -76,7 +76,6 @@ def test_channels_of_one_connection_are_counted_once():
 
 
 def test_an_iteration_that_saw_nothing_has_the_metrics_that_it_has():
-    bare = replace(iteration(rate_bps=None, streams=[]), intervals=())
-    found = measurement_of(bare, Direction.DOWNLOAD)
+    found = measurement_of(replace(iteration(rate_bps=None, streams=[]), intervals=()), Direction.DOWNLOAD)
     assert "goodput" not in found.metrics and "rtt" not in found.metrics
     assert found.metrics["connect"].value == pytest.approx(30)

@@ -94,7 +94,6 @@ def test_thirty_sites_fit_into_a_terminal_a_figure_and_a_page(tmp_path, capsys):
     rows = {line.split()[0]: line for line in lines[2:32]}
     assert rows["1"].startswith(" 1  x====") and rows["2"].startswith(" 2 - ====")
     assert any(line.startswith("dtn1.[site].example to dtn0.[site].example: worse") for line in lines)
-
     files = draw(paths, sites, sites, tmp_path / "paths.png")
     assert [name.rpartition(".")[2] for name in files] == ["png", "svg", "html"]
     page, svg = (tmp_path / "paths.html").read_text(), (tmp_path / "paths.svg").read_text()

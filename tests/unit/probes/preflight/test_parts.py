@@ -18,10 +18,7 @@ from probes.preflight.sockets import Address
 from probes.preflight.spec import DEFAULT_TIME_LIMIT_S, Connections, Direction, Family, TransferSpec
 from probes.preflight.ssh.login import Credential
 from probes.preflight.ssh.sftp import reason
-from probes.preflight.target import Target
-from tests.support.preflight_made_up import stream
-
-# What is asked for
+from tests.support.preflight_made_up import measurement, stream
 
 
 def test_options_and_json_make_the_specification(tmp_path):
@@ -71,9 +68,6 @@ def test_only_a_transfer_without_size_and_limit_gets_one():
         assert TransferSpec(**limits).duration_limit_s is None
 
 
-# What limited it
-
-
 @pytest.mark.parametrize(
     ("limit_bps", "load", "verdict"),
     [
@@ -95,12 +89,8 @@ def test_a_stream_beside_one_that_only_waits_for_the_network(limit_bps, load, ve
     assert found is verdict and why
 
 
-# What others print
-
-
 def test_tcp_info_of_kernels_old_and_new():
-    words = list(range(100, 124))
-    raw = bytes(8) + struct.pack("=24I", *words)
+    raw = bytes(8) + struct.pack("=24I", *range(100, 124))
     found = tcp_info.parse(raw)  # Linux 2.6
     assert (found.rtt_us, found.cwnd, found.retransmissions, found.path_mtu) == (115, 118, 123, 113)
     assert (found.delivery_rate_bytes, found.out_of_order) == (None, None)
@@ -114,8 +104,7 @@ def test_tcp_info_of_kernels_old_and_new():
 
 def test_iperf3_measures_the_same():
     spec = TransferSpec(streams=4, iperf3_port=5201, congestion_control="cubic", receive_buffer_bytes=4096)
-    words = iperf3.command(Address(2, "10.0.0.2", 22), spec, 7.6)
-    assert words[1:] == [
+    assert iperf3.command(Address(2, "10.0.0.2", 22), spec, 7.6)[1:] == [
         "--client", "10.0.0.2", "--port", "5201", "--json", "-4", "--time", "8", "--parallel", "4", "--reverse",
         "--congestion", "cubic", "--window", "4096",
     ]  # fmt: skip
@@ -129,9 +118,6 @@ def test_iperf3s_report_and_its_errors():
     for nonsense in ("", "{}", "[]", "no JSON"):
         found = iperf3.parse(nonsense, 2)
         assert found.goodput_bps is None and found.note
-
-
-# What is told
 
 
 def test_a_measurement_stored_by_an_earlier_version_is_read_and_written_again_to_the_byte():
@@ -155,9 +141,7 @@ def test_damaged_measurements_are_told_as_such_and_newer_ones_too(text):
     [("file_bytes", "7"), ("target.port", True), ("spec.family", "5"), ("spec.colour", "red"), ("notes", "x")],
 )
 def test_wrong_types_in_a_measurement_are_noticed(path, value):
-    damaged = json.loads(
-        PreflightResult(Target("dtn", "me", "dtn.example.org", 22), TransferSpec(), (), "now", 7).to_json()
-    )
+    damaged = json.loads(measurement([9e8]).to_json())
     *outer, name = path.split(".")
     (damaged[outer[0]] if outer else damaged)[name] = value
     with pytest.raises(FlightpathError, match=rf"not a measurement of preflight: {path}: \S"):

@@ -6,7 +6,6 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,9 +25,6 @@ TARGET = Target("dtn", "me", "192.0.2.1")
 KEY = ECDSAKey.generate()
 
 
-# --- revoked host keys ---
-
-
 @pytest.mark.parametrize("kind", ["text", "list"])
 def test_a_revoked_host_key_is_refused(tmp_path, kind):
     file = tmp_path / "revoked"
@@ -44,9 +40,6 @@ def test_a_revoked_host_key_is_refused(tmp_path, kind):
 def test_without_the_file_of_revoked_keys_no_key_is_accepted():
     with pytest.raises(HostKeyRefused, match="cannot check whether its host key was revoked"):
         host_keys.check(TARGET, KEY, [], ["/nowhere"])
-
-
-# --- listings without an end ---
 
 
 def packet(kind: int, body: bytes) -> bytes:
@@ -101,12 +94,7 @@ def test_a_listing_without_an_end_is_cut_off(sftp):
 @pytest.mark.parametrize("sftp", [(0, 0)], indirect=True)
 def test_empty_answers_without_an_end_are_given_up(sftp, monkeypatch):
     monkeypatch.setattr(sftp_module, "LISTING_LIMIT_S", 0.5)
-    begun = time.monotonic()
     assert sftp.first_entries(".") == []
-    assert time.monotonic() - begun < 5
-
-
-# --- other users ---
 
 
 @pytest.mark.parametrize(("named", "kept"), [("/data", "/data"), ("", None), ("relative/data", None)])

@@ -73,9 +73,6 @@ def test_too_few_values_have_no_interval(coverage):
     assert back_test(values, coverage).count == 1
 
 
-# --- the command ---
-
-
 def store_recent(folder, rates_bps, **of_measurement):
     """Stores a measurement an hour, the newest just now."""
     now = datetime.now(UTC)
@@ -93,9 +90,9 @@ def test_throughput_duration_and_latency_are_predicted(tmp_path, ask, told):
     assert transfer["seconds"] == pytest.approx(8000, rel=0.04)
     assert transfer["low_s"] < transfer["seconds"] < transfer["high_s"]
     assert [found["expected"][name]["value"] for name in ("rtt", "connect")] == pytest.approx([25, 30])
-    code, stdout, _ = ask("predict", HOST, "--transfer", "900GB")
-    wanted = ("time for 900 GB", "throughput", "round trip", "25 ms", "connection set-up")
-    assert code == 0 and all(words in stdout for words in wanted)
+    printed = ask("predict", HOST, "--transfer", "900GB").out
+    for words in ("time for 900 GB", "throughput", "round trip", "25 ms", "connection set-up"):
+        assert words in printed
 
 
 def test_settings_choose_the_history(tmp_path, ask, told):
@@ -105,8 +102,8 @@ def test_settings_choose_the_history(tmp_path, ask, told):
     for words, rate in ((("--streams", "4"), 900e6), (("--streams", "1"), 300e6), (("--upload",), 100e6)):
         assert told("predict", HOST, *words)["expected"]["goodput"]["value"] == pytest.approx(rate, rel=0.05)
     store_recent(tmp_path, noisy(2), spec=TransferSpec(streams=8), verdict=LimitedBy.CLIENT_LIMITED, reason="busy")
-    code, _, stderr = ask("predict", HOST, "--streams", "8")
-    assert code == 2 and "with these settings" in stderr and "preflight history" in stderr
+    refused = ask("predict", HOST, "--streams", "8", code=2).err
+    assert "with these settings" in refused and "preflight history" in refused
 
 
 def test_back_testing_reports_coverage_and_errors(tmp_path, ask, told):
@@ -114,30 +111,29 @@ def test_back_testing_reports_coverage_and_errors(tmp_path, ask, told):
     tested = told("predict", HOST, "--back-test")["back_tests"]["goodput"]
     assert tested["count"] == 30 - needed() and 0.78 <= tested["coverage"] <= 1
     assert 0 < tested["errors"]["prediction"] < tested["errors"]["last value"] < 0.1
-    code, stdout, _ = ask("predict", HOST, "--back-test")
-    assert code == 0 and f"{tested['held']} of 20" in stdout
+    assert f"{tested['held']} of 20" in ask("predict", HOST, "--back-test").out
 
 
 @pytest.mark.parametrize("count", [1, needed() - 1])
 @pytest.mark.parametrize("words", [(), ("--back-test",)])
 def test_a_small_history_predicts_nothing(tmp_path, ask, count, words):
     store_recent(tmp_path, noisy(count))
-    code, stdout, stderr = ask("predict", HOST, *words)
-    assert (code, stdout) == (4, "")
-    assert "too small" in stderr and f"{needed() + len(words)} are needed" in stderr
+    refused = ask("predict", HOST, *words, code=4)
+    assert not refused.out and "too small" in refused.err
+    assert f"{needed() + len(words)} are needed" in refused.err
 
 
 def test_an_old_history_predicts_only_on_request(tmp_path, ask):
     store_recent(tmp_path, noisy(3), host="other")
     store_daily(tmp_path, noisy(11), first_day=-3650)
-    code, _, stderr = ask("predict", HOST)
-    assert code == 4 and "too old" in stderr and "--max-age" in stderr
-    assert ask("predict", HOST, "--max-age", "9000d")[0] == 0
+    refused = ask("predict", HOST, code=4).err
+    assert "too old" in refused and "--max-age" in refused
+    ask("predict", HOST, "--max-age", "9000d")
 
 
 @pytest.mark.parametrize(("outliers", "code"), [(1, 0), (2, 4)])
 def test_a_path_that_has_just_changed_is_predicted_only_on_request(tmp_path, ask, outliers, code):
     store_recent(tmp_path, [*noisy(30), *noisy(outliers, usual_bps=300e6)])
-    found, stdout, stderr = ask("predict", HOST)
-    assert found == code and ("has just changed" in stderr) == (code == 4) == (stdout == "")
-    assert ask("predict", HOST, "--despite-change")[0] == 0
+    predicted = ask("predict", HOST, code=code)
+    assert ("has just changed" in predicted.err) == (code == 4) == (not predicted.out)
+    ask("predict", HOST, "--despite-change")

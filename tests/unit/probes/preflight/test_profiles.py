@@ -21,15 +21,15 @@ FOUR = TransferSpec(streams=4)
 def test_a_profile_is_added_listed_shown_and_removed(tmp_path, ask, told):
     added = told("profile", "add", "nersc", "--host", f"me@{HOST}", "--size", "2GB", "--streams", "4")
     assert added["host"] == f"me@{HOST}" and added["configuration"]["size_bytes"] == 2 * 10**9
-    assert ask("profile", "add", "mesh", "--from", "a,me@b", "--time", "1s")[0] == 0
-    code, stdout, _ = ask("profile", "list")
-    assert code == 0 and "download, 4 streams, size 2 GB" in stdout and "a, me@b to a, me@b: upload" in stdout
+    ask("profile", "add", "mesh", "--from", "a,me@b", "--time", "1s")
+    listed = ask("profile", "list").out
+    assert "download, 4 streams, size 2 GB" in listed and "a, me@b to a, me@b: upload" in listed
     assert told("profile", "show", "mesh")["from"] == ["a", "me@b"]
     assert get_profile(Store.open(tmp_path), "mesh").paths == ("a/b", "b/a")
-    assert ask("profile", "remove", "nersc")[0] == 0
+    ask("profile", "remove", "nersc")
     assert [each.name for each in profiles(Store.open(tmp_path))] == ["mesh"]
-    code, _, stderr = ask("check", "--profile", "nersc")
-    assert code == 2 and "there is no profile 'nersc'" in stderr and "mesh" in stderr
+    refused = ask("check", "--profile", "nersc", code=2).err
+    assert "there is no profile 'nersc'" in refused and "mesh" in refused
 
 
 def test_a_colleagues_measurements_move_no_profile(steady, told):
@@ -66,12 +66,11 @@ def test_old_histories_become_profiles_by_what_they_measured(steady, told):
 def test_a_profile_like_a_measurement_pins_its_settings_and_asks_for_its_files(steady, ask):
     spec = TransferSpec(remote_file="run7.tar", sink="/scratch/run7.tar", streams=2)
     (run,) = store_daily(steady, [9e8], spec=spec, first_day=12)
-    assert ask("profile", "add", "tar", "--like", run)[0] == 0
-    code, _, stderr = ask("--profile", "tar")
-    assert code == 2 and "REMOTE_FILE run7.tar and --to /scratch/run7.tar" in stderr and "name it" in stderr
-    code, _, stderr = ask(HOST, "other.tar", "--profile", "tar")
-    assert code == 2 and "would change its remote file" in stderr
-    assert ask("profile", "add", "other", "--like", run, "--streams", "3")[0] == 2
+    ask("profile", "add", "tar", "--like", run)
+    refused = ask("--profile", "tar", code=2).err
+    assert "REMOTE_FILE run7.tar and --to /scratch/run7.tar" in refused and "name it" in refused
+    assert "would change its remote file" in ask(HOST, "other.tar", "--profile", "tar", code=2).err
+    ask("profile", "add", "other", "--like", run, "--streams", "3", code=2)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +103,8 @@ def test_what_is_no_profile_or_not_the_profiles_is_refused_before_anything_is_me
     store = Store.open(steady)
     add_profile(store, "mesh", upload(), sources=["a", "b"], targets=["a", "b"])
     add_profile(store, "nightly", TransferSpec(), host=HOST)
-    code, stdout, stderr = ask(*words)
-    assert (code, stdout) == (2, "") and complaint in stderr
+    refused = ask(*words, code=2)
+    assert not refused.out and complaint in refused.err
     assert (len(load(store, HOST)), len(profiles(store))) == (12, 2)
 
 
@@ -121,5 +120,4 @@ def test_what_is_no_profile_or_not_the_profiles_is_refused_before_anything_is_me
 def test_a_record_that_is_no_profile_is_left_out_and_named_when_it_is_asked_for(tmp_path, ask, told, plan):
     Store.open(tmp_path).begin_run(SCENARIO_OF_PROFILES, plan, {}, ["x"])
     assert told("profile", "list") == {"profiles": []}
-    code, _, stderr = ask("check", "--profile", "theirs")
-    assert code == 2 and "of another version" in stderr
+    assert "of another version" in ask("check", "--profile", "theirs", code=2).err

@@ -55,9 +55,6 @@ def report(folder: Path, profile: Profile) -> Report:
     return Report.of(Store.open(folder), profile)
 
 
-# --- when ---
-
-
 @pytest.mark.parametrize(
     ("minutes", "calendar", "cron"),
     [
@@ -126,29 +123,28 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_units_are_installed_started_and_removed(steady, nightly, programs, ask, monkeypatch):
     monkeypatch.setattr(units, "_SYSTEMD", programs)
-    code, stdout, stderr = ask("service", "install", "nightly", "--every", "6h", "-F", "config", "--json")
+    installed = ask("service", "install", "nightly", "--every", "6h", "-F", "config", "--json")
     folder = programs / ".config/systemd/user"
-    assert code == 0 and "enable-linger" in stderr
-    assert json.loads(stdout)["installed"] == [str(file) for file in sorted(folder.iterdir())]
+    assert "enable-linger" in installed.err
+    assert json.loads(installed.out)["installed"] == [str(file) for file in sorted(folder.iterdir())]
     unit = "flightpath-preflight-nightly"
     text = (folder / f"{unit}.service").read_text()
     assert f'"--ssh-config" "{Path.cwd()}/config"' in text and f'"--results" "{steady}"' in text
     assert "OnCalendar=*-*-* 00/6:00:00" in (folder / f"{unit}.timer").read_text()
     asked_for = ("daemon-reload", f"enable {unit}.timer", f"restart {unit}.timer")
     assert (programs / "told").read_text() == "".join(f"--user {each}\n" for each in asked_for)
-    assert ask("service", "uninstall", "nightly")[0] == 0 and not list(folder.iterdir())
+    ask("service", "uninstall", "nightly")
+    assert not list(folder.iterdir())
     assert f"--user disable --now {unit}.timer" in (programs / "told").read_text()
-    code, _, stderr = ask("service", "uninstall", "nightly")
-    assert code == 2 and "nothing is installed" in stderr
+    assert "nothing is installed" in ask("service", "uninstall", "nightly", code=2).err
 
 
 def test_a_crontab_keeps_the_lines_of_others_and_is_not_replaced_unread(nightly, programs, ask):
     (programs / "broken").touch()
-    code, _, stderr = ask("service", "install", "nightly", "--cron")
-    assert code == 1 and "no access" in stderr and not (programs / "tab").exists()
+    assert "no access" in ask("service", "install", "nightly", "--cron", code=1).err and not (programs / "tab").exists()
     (programs / "tab").write_text("0 4 * * * backup # flightpath preflight: nightly-2\n")
     for _ in range(2):
-        assert ask("service", "install", "nightly", "--cron", "--alert", "logger 100%")[0] == 0
+        ask("service", "install", "nightly", "--cron", "--alert", "logger 100%")
     theirs, ours = (programs / "tab").read_text().splitlines()
     assert theirs.startswith("0 4 * * * backup") and ours.endswith("# flightpath preflight: nightly")
     assert r"'logger 100\%'" in ours and re.match(r"\d+ 0-23/6 \* \* \* env ", ours)
@@ -168,11 +164,8 @@ def test_what_cannot_be_installed_is_a_usage_error(steady, nightly, programs, as
     store = Store.open(steady)
     add_profile(store, "large", TransferSpec(size_bytes=2 * 10**9, iterations=3), host=HOST)
     add_profile(store, "tar", TransferSpec(remote_file="run7.tar"), host=HOST)
-    code, stdout, stderr = ask("service", *words)
-    assert (code, stdout) == (2, "") and complaint in stderr and not (programs / "told").exists()
-
-
-# --- how much ---
+    refused = ask("service", *words, code=2)
+    assert not refused.out and complaint in refused.err and not (programs / "told").exists()
 
 
 def test_a_days_traffic_is_bounded(steady):
@@ -192,9 +185,6 @@ def test_two_measurements_never_overlap(tmp_path):
         assert (first, second) == (True, False)
     with alone(tmp_path, 0) as again:
         assert again
-
-
-# --- who is told ---
 
 
 def test_failures_and_this_machines_limits_are_alerts_too(steady, nightly):
@@ -239,9 +229,6 @@ def test_the_alert_command_gets_verdict_and_reason_once_and_may_not_fail(steady,
         tell("exit 3", report(steady, nightly))
 
 
-# --- what other programs read ---
-
-
 def exposed(text: str) -> dict[str, list]:
     return {family.name: family.samples for family in text_string_to_metric_families(text)}
 
@@ -249,9 +236,9 @@ def exposed(text: str) -> dict[str, list]:
 def test_prometheus_reads_profiles_from_the_command_the_dashboard_and_the_textfile(steady, nightly, ask):
     store_daily(steady, [500e6], first_day=12, profile="nightly", rtt_ms=20.0)
     store_failure(steady, 13)
-    code, text, _ = ask("export", "prometheus")
+    text = ask("export", "prometheus").out
     status, body = asked(application(Store.open(steady, create=False), lambda *_: [], lambda *_: []), "/metrics")
-    assert (code, status, body.decode().strip()) == (0, 200, text.strip())
+    assert (status, body.decode().strip()) == (200, text.strip())
     write_textfile(Store.open(steady), steady)
     assert (steady / TEXTFILE).read_text().strip() == text.strip()
     assert (steady / TEXTFILE).stat().st_mode & 0o777 == 0o644, "another user reads it"
@@ -282,13 +269,13 @@ def leaves(node: object, at: str = "") -> set[tuple[str, object]]:
 
 
 def test_grafana_draws_what_is_exposed(steady, nightly, ask):
-    code, stdout, _ = ask("export", "grafana")
-    drawn = json.loads(stdout)
-    assert code == 0 and drawn == dashboard()
+    text = ask("export", "grafana").out
+    drawn = json.loads(text)
+    assert drawn == dashboard()
     kept = json.loads(json.dumps(Dashboard.from_json(drawn), cls=JSONEncoder))
     assert leaves(drawn) - leaves(kept) == set(), "Grafana's schema keeps all of it"
-    names = {sample.name for samples in exposed(ask("export", "prometheus")[1]).values() for sample in samples}
-    used = set(re.findall(r"flightpath_preflight_\w+", stdout))
+    names = {sample.name for samples in exposed(ask("export", "prometheus").out).values() for sample in samples}
+    used = set(re.findall(r"flightpath_preflight_\w+", text))
     assert used <= names and len(used) > 6
     taken = [
         {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
@@ -308,10 +295,10 @@ DATA = {
 def test_perfsonar_gets_what_its_archive_reads(tmp_path, ask, spec, ends):
     result = replace(measurement([9e8, 8e8], spec=spec), environment={"host": "here", "flightpath": "0.1.0"})
     store_result(result, tmp_path)
-    code, stdout, _ = ask("export", "perfsonar", HOST)
-    first, second = (json.loads(line) for line in stdout.splitlines())
+    exported = ask("export", "perfsonar", HOST).out
+    first, second = (json.loads(line) for line in exported.splitlines())
     test, told = first["test"], first["result"]
-    assert code == 0 and test["type"] == "throughput"
+    assert test["type"] == "throughput"
     assert (test["spec"]["source"], test["spec"]["dest"]) == tuple(first["participants"]) == ends
     assert set(test["spec"]) <= {"schema", "source", "dest", "duration", "parallel", "ip-version"}
     assert set(told) <= {"schema", "succeeded", "error", "diags", "mss", "mtu", "intervals", "summary"}
@@ -321,10 +308,9 @@ def test_perfsonar_gets_what_its_archive_reads(tmp_path, ask, spec, ends):
     begun = datetime.fromisoformat(first["run"]["start-time"])
     assert begun == datetime.fromisoformat(result.iterations[0].started_at)
     assert first["task"]["href"] == second["task"]["href"] and first["run"]["href"] != second["run"]["href"]
-    assert stdout == ask("export", "perfsonar", HOST)[1], "exported again, it is the same measurement"
+    assert exported == ask("export", "perfsonar", HOST).out, "exported again, it is the same measurement"
 
 
 def test_nothing_is_exported_where_nothing_is(tmp_path, ask):
     Store.open(tmp_path)
-    code, stdout, _ = ask("export", "prometheus")
-    assert code == 0 and not [samples for samples in exposed(stdout).values() if samples]
+    assert not any(exposed(ask("export", "prometheus").out).values())

@@ -86,9 +86,6 @@ def test_a_silent_router_is_no_change():
     assert route_changed("a > b > c", "a > x > c")
 
 
-# --- names from outside ---
-
-
 @pytest.mark.parametrize("host", ["x' OR '1'='1", '"; DROP TABLE runs; --', "%", "_", "dtn.exampl_", "DTN.EXAMPLE"])
 def test_a_name_matches_itself_only(tmp_path, host):
     store_result(measurement([9e8]), tmp_path)
@@ -101,9 +98,6 @@ def test_a_name_matches_itself_only(tmp_path, host):
 def test_a_name_that_is_not_text_is_refused(tmp_path):
     with pytest.raises(UsageError, match="not UTF-8"):
         load(Store.open(tmp_path), os.fsdecode(b"dtn\xff"))
-
-
-# --- damage ---
 
 
 def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch):
@@ -129,10 +123,9 @@ def test_damage_to_a_large_store_is_found_where_it_is_read(tmp_path, monkeypatch
 
 def test_time_ranges(tmp_path):
     store_daily(tmp_path, noisy(10))
-    now = day(10)
 
     def days(text: str) -> list[int]:
-        since, until = parse_range(text, now)
+        since, until = parse_range(text, day(10))
         found = reading(tmp_path).history(RunQuery("preflight", HOST, since=since, until=until), ())
         return [(past.record.started_at - day(0)).days for past in found]
 

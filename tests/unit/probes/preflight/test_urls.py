@@ -111,8 +111,8 @@ def test_a_signature_is_the_one_in_aws_documentation():
 
 def test_without_the_package_that_signs_the_command_that_installs_it_is_named(ask, monkeypatch):
     monkeypatch.setitem(sys.modules, "awscrt", None)
-    code, stdout, said = ask("s3://bucket/run7", "--endpoint", "http://127.0.0.1:9")
-    assert (code, stdout) == (3, "") and "-m pip install awscrt" in said
+    refused = ask("s3://bucket/run7", "--endpoint", "http://127.0.0.1:9", code=3)
+    assert not refused.out and "-m pip install awscrt" in refused.err
 
 
 def test_measurements_of_urls_are_stored_read_back_and_exported(tmp_path):
@@ -127,22 +127,20 @@ def test_measurements_of_urls_are_stored_read_back_and_exported(tmp_path):
 
 
 def test_history_check_and_predict_know_a_url(told, tmp_path):
-    spec = TransferSpec(remote_file="/data")
-    store_daily(tmp_path, [900e6] * 12, host="https://portal.example", spec=spec)
+    store_daily(tmp_path, [900e6] * 12, host="https://portal.example", spec=TransferSpec(remote_file="/data"))
     assert len(told("history", "https://portal.example/data")["measurements"]) == 12
     assert told("check", "https://portal.example")["verdict"] == "within"
     assert told("predict", "https://portal.example/data", "--max-age", "10000d")["measurements"] == 12
 
 
 def test_a_profile_of_a_url_pins_its_file_and_wants_it_named(ask, told, tmp_path):
-    assert ask("profile", "add", "portal", "--host", "https://portal.example/data", "--streams", "4")[0] == 0
+    ask("profile", "add", "portal", "--host", "https://portal.example/data", "--streams", "4")
     shown = told("profile", "show", "portal")
     assert shown["host"] == "https://portal.example"
     assert (shown["configuration"]["remote_file"], shown["configuration"]["streams"]) == ("/data", 4)
-    code, _, said = ask("--profile", "portal")
-    assert code == 2 and "REMOTE_FILE /data" in said
-    code, _, said = ask("https://portal.example/other", "--profile", "portal")
-    assert code == 2 and "would change its remote file" in said
+    assert "REMOTE_FILE /data" in ask("--profile", "portal", code=2).err
+    other = ask("https://portal.example/other", "--profile", "portal", code=2).err
+    assert "would change its remote file" in other
     store_daily(tmp_path, [900e6] * 2, host="https://portal.example", spec=TransferSpec(remote_file="/x"))
     assert [each["host"] for each in told("profile", "adopt")["profiles"]] == ["https://portal.example"]
 
@@ -163,5 +161,5 @@ def test_a_profile_of_a_url_pins_its_file_and_wants_it_named(ask, told, tmp_path
     ],
 )
 def test_words_that_do_not_fit_a_far_end(ask, words, says):
-    code, stdout, said = ask(*words)
-    assert (code, stdout) == (2, "") and says in said, said
+    refused = ask(*words, code=2)
+    assert not refused.out and says in refused.err
