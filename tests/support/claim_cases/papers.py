@@ -97,11 +97,6 @@ def _multihomed(point: Point) -> Values:
 FTP_OF_TUNNELS = {"tun4_path4": 2.94, "tun4_path6": 2.97, "tun6_path4": 2.83, "tun6_path6": 2.84}
 
 
-def _processors(percent: float) -> dict[str, float]:
-    """Returns the paper's value of a machine for each host, and for both and the links."""
-    return dict.fromkeys(PROCESSOR_TIMES.values(), percent)
-
-
 def _10gbe(point: Point) -> Values:
     """Figures 5 to 9 of the paper."""
     two, name = point["paths"] == 2, point["configuration"]
@@ -116,7 +111,7 @@ def _10gbe(point: Point) -> Values:
         goodput, ftp, cpu = (3.83, FTP_OF_TUNNELS[name], 23.4) if two else (4.14, 2.9, 23.3)
         goodput -= 0.0 if name == "tun4_path6" else 0.3
     cpu *= 0.9 if "4" in name else 1.0
-    return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, **_processors(cpu)}
+    return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, **dict.fromkeys(PROCESSOR_TIMES.values(), cpu)}
 
 
 def _10gbe_modelled(point: Point) -> Values:
@@ -143,7 +138,7 @@ def _quadpath(point: Point) -> Values:
         "udp_lost": 0.05,
         "spread": 0.1 if name == "mptcp6" else 1.0,
         "cpu_per_gbps": 10.0 if algorithm == "cubic" else 12.0,
-        **_processors(cpu),
+        **dict.fromkeys(PROCESSOR_TIMES.values(), cpu),
         "busy_iperf3": 2.0 if in_tunnel else 1.0,
         **({"modelled_cpu_sender": 9.0} if name == PLAIN else {}),
     }
@@ -188,7 +183,6 @@ PATHS_USED = {"none": 4.0, "single": 1.0, "ecmp": 2.7, "disjoint": 3.9}
 
 
 def _steering(point: Point) -> Values:
-    """Every policy does what it is for."""
     used = PATHS_USED.get(point["policy"], 3.9) if point["protocol"] == "mptcp" else 1.0
     used = 3.9 if point["policy"] == "least-loaded" else used
     return {"goodput": used * PATH_BPS, "silence_cut": 150.0, "silence_black_hole": 150.0, "path_bps": PATH_BPS}
