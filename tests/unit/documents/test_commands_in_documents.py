@@ -24,7 +24,6 @@ reference = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(reference)
 
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
-TEMPLATE = PROJECT / "experiments/files/template.toml"
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -53,8 +52,8 @@ def unknown(words: list[str]) -> list[str]:
         return [name]
     names = [word for (word,) in reference.subcommands(name)]
     if name == "run" and rest and not rest[0].startswith("-"):
-        # The template stands for an experiment file, such as the documents make of it.
-        scenario = catalogue.load(TEMPLATE) if rest[0].endswith(".toml") else catalogue.find(rest[0])
+        template = PROJECT / "experiments/files/template.toml"  # the documents make experiment files of it
+        scenario = catalogue.load(template) if rest[0].endswith(".toml") else catalogue.find(rest[0])
         if scenario is None:
             return [rest[0]]
         parser = parser_of(scenario)
