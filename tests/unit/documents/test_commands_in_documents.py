@@ -26,21 +26,16 @@ _spec.loader.exec_module(reference)
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
 
 
-def commands(text: str) -> Iterator[list[str]]:
-    """The words of each line in the blocks of shell commands, without comments, `sudo` and variables."""
-    for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
+def shown(start: str) -> Iterator[tuple[str, list[str]]]:
+    """All shell commands of all documents that begin with a word, without comments, `sudo` and variables."""
+    for document in DOCUMENTS:
+        blocks = re.findall(r"```sh\n(.*?)```", document.read_text(), re.DOTALL)
+        for line in "".join(blocks).replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             while words and (words[0] == "sudo" or "=" in words[0]):
                 words.pop(0)
-            if words and not line.startswith("mininet>"):
-                yield words
-
-
-def shown(start: str) -> Iterator[tuple[str, list[str]]]:
-    """All commands of all documents that begin with a word."""
-    for document in DOCUMENTS:
-        yield from ((document.name, words) for words in commands(document.read_text()) if words[0] == start)
+            if words[:1] == [start]:
+                yield document.name, words
 
 
 def unknown(words: list[str]) -> list[str]:
