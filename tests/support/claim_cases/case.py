@@ -37,7 +37,6 @@ class Change:
     at: Point = field(default_factory=dict)
 
     def of(self, point: Point, paper: Values) -> Values:
-        """The changed values in a cell."""
         if not is_at(point, self.at):
             return {}
         names = {**paper, **point}
@@ -61,12 +60,9 @@ class Case:
         opposite: makes of the paper's values what the claim denies.
         tie: makes of them what is at the edge: exactly the bound, or by default no difference.
         gap: the parameters of cells that are missing; by default `at`.
-        on_tie: the verdict on a tie.
-        on_tie_of_size: the verdict on it of the claim on the size.
-        noise: the factors of the repetitions.
-        on_noise: the verdict on it.
-        on_one: the verdict on a single repetition; by default the same.
-        noise_of_opposite, noise_of_paper: the factors with the opposite, and with what the paper measured.
+        on_tie, on_noise, on_one: the verdicts on a tie, on noise, and on a single repetition; by default that on noise.
+        on_tie_of_size: the verdict on a tie of the claim on the size.
+        noise, noise_of_opposite, noise_of_paper: the factors of the repetitions.
     """
 
     opposite: Change
@@ -82,7 +78,6 @@ class Case:
 
     @classmethod
     def read(cls, at: Point, tie_at: Mapping[str, Any] = {}, **table: Any) -> "Case":
-        """The case in a table of a file."""
         own = {field.name: table.pop(field.name) for field in fields(cls) if field.name in table}
 
         def values(of: str) -> Values:

@@ -164,17 +164,13 @@ def test_degraded_cells_count_only_if_they_are_few():
         ("mptcp", Verdict.UNUSABLE, "mptcp: no cell is usable"),
         ("mptcp", Verdict.DEGRADED, "mptcp: no cell is faithful"),
         ("quic", Verdict.UNUSABLE, "quic was not measured"),
+        ("idle", Verdict.UNUSABLE, "a mean is not positive, so that there is no ratio"),
     ],
 )
 def test_a_gap_is_named_by_its_parameters_and_so_is_what_does_not_count(kind, verdict, words):
-    evidence = Evidence(cells(tcp=[1.0]), "full", cells(verdict, mptcp=[1.0]))
+    evidence = Evidence(cells(tcp=[1.0], idle=[0.0]), "full", cells(verdict, mptcp=[1.0]))
     outcome = judge({"": change(evidence, "goodput", {"kind": "tcp"}, {"kind": kind})}, MORE)
     assert (outcome.verdict, outcome.why) == (NOT_TESTED, words)
-
-
-def test_what_carries_nothing_has_no_ratio():
-    growth = change(Evidence(cells(tcp=[0.0], mptcp=[1.0]), "full"), "goodput", {"kind": "tcp"}, {"kind": "mptcp"})
-    assert isinstance(growth, InsufficientData)
 
 
 def test_a_difference_takes_each_bound_from_the_sides_that_make_it():

@@ -213,9 +213,6 @@ def test_words_between_backticks_are_code_and_nothing_else_is_markup():
     assert _coded("a `b <i>` <b>c</b>") == "a <code>b &lt;i&gt;</code> &lt;b&gt;c&lt;/b&gt;"
 
 
-RECORD = Record(FORMAT, (), (), (MeasuredFigure("part", "Figure 1", (("rate, low", "4", "5 Gbit/s (4 to 6)"),)),))
-
-
 @pytest.mark.parametrize("file", QUOTING, ids=lambda file: file.name)
 def test_the_documents_say_what_the_record_says(file):
     text = file.read_text(encoding="utf-8")
@@ -224,7 +221,9 @@ def test_the_documents_say_what_the_record_says(file):
 
 
 def test_a_value_is_replaced_with_or_without_its_interval():
+    figure = MeasuredFigure("part", "Figure 1", (("rate, low", "4", "5 Gbit/s (4 to 6)"),))
+    record = Record(FORMAT, (), (), (figure,))
     text = "a <!--=part, Figure 1: rate,\nlow-->{}<!--=--> b <!--=~part, Figure 1: rate, low-->{}<!--=--> c"
-    assert with_figures(text.format("old", "old\n"), RECORD) == text.format("5 Gbit/s (4 to 6)", "5 Gbit/s")
+    assert with_figures(text.format("old", "old\n"), record) == text.format("5 Gbit/s (4 to 6)", "5 Gbit/s")
     with pytest.raises(UsageError, match=r"has no 'part, .* rates'\n  did you mean '.* rate, low'\? docs/.* all names"):
-        with_figures("<!--=part, Figure 1: rates-->1<!--=-->", RECORD)
+        with_figures("<!--=part, Figure 1: rates-->1<!--=-->", record)
