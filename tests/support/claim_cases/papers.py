@@ -69,10 +69,6 @@ def _window(point: Point) -> Values:
     return {"goodput": 1e6 * (window_kib if window_kib <= 128 else 120 - window_kib / 64)}
 
 
-def _tools(point: Point) -> Values:
-    return {"goodput": 1e6 * point["buffer_kib"] * point["size_mb"] ** 0.5}
-
-
 def _streams(point: Point) -> Values:
     return {"goodput": 1e8 * min(2, point["streams"]) * (1 + point["size_mb"] / 1e4) * (1 + point["buffer_kib"] / 1e5)}
 
@@ -225,10 +221,6 @@ def _web_load(point: Point) -> Values:
     }
 
 
-def _web_load_study(point: Point) -> Values:
-    return {"requests_per_s": 600.0 if point["receive_buffer"] == "4M" else 500.0}
-
-
 def _cells(scenario: str, **more: Sequence[object]) -> list[Point]:
     """The cells of the full form: of all axes, with other values for some of them, or further parameters."""
     values = {axis.name: axis.full or axis.quick for axis in catalogue.get(scenario).axes} | more
@@ -243,7 +235,7 @@ WORLDS: dict[str, World] = {
     "dtn_congestion": World(_cells("dtn_congestion"), _ranked),
     "dtn_bottleneck": World(_cells("dtn_bottleneck"), _bottleneck),
     "dtn_window": World(_cells("dtn_window"), _window),
-    "dtn_tools": World(_cells("dtn_tools"), _tools),
+    "dtn_tools": World(_cells("dtn_tools"), lambda at: {"goodput": 1e6 * at["buffer_kib"] * at["size_mb"] ** 0.5}),
     "dtn_streams": World(_cells("dtn_streams"), _streams),
     "dtn_mss": World(_cells("dtn_mss"), _mathis),
     "dtn_multihomed": World(_cells("dtn_multihomed"), _multihomed),
@@ -264,6 +256,6 @@ WORLDS: dict[str, World] = {
     ),
     "mptcp_load study": World(
         [{"protocol": "mptcp", "load": LOADS[-1], "receive_buffer": size} for size in ("auto", "64k", "4M")],
-        _web_load_study,
+        lambda at: {"requests_per_s": 600.0 if at["receive_buffer"] == "4M" else 500.0},
     ),
 }
