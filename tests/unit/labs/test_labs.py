@@ -95,7 +95,6 @@ def test_nothing_is_judged_by_a_measurement_that_is_not_faithful(tmp_path):
     ("handed_in", "notes"),
     [
         ({"anna": "anna", "ANNA-lab2": "Anna"}, ["2 submissions are of the variant"] * 2),
-        ({"anna": "anna", "anna 2": "anna "}, ["2 submissions are of the variant"] * 2),
         ({"jose\u0301": "Jos\xe9", "Zo\xeb  B": "zoe\u0308  b"}, ["", ""]),
         ({"Anna Lee_123_file_": "anna lee", "Ben_124_file_": "BEN"}, ["", ""]),
         ({"anna": "anna", "dan": "a"}, ["", "the variant is of a, and the submission is called dan"]),

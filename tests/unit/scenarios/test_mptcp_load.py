@@ -72,7 +72,6 @@ def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_
 
 
 def test_what_a_verdict_rests_on_is_said():
-    """The size of a page, no low load, and the paper's loads although there is a lower one."""
     lower = [*run_of_the_paper(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))]
     for cells, index, verdict, why in (
         (run_of_the_paper(), Of.TCP_GROWTH, YES, f"one path is full at {CAPACITY:.0f}/s"),

@@ -151,8 +151,6 @@ def test_what_may_not_be_scaled_or_measured_again_counts_as_it_is(store, certifi
 
 
 class _Scalable(Experiment):
-    """An experiment that keeps its question when it is scaled."""
-
     def scaled(self, plan, factor):
         loads = tuple(load * factor for load in plan.axes["load"])
         return replace(plan, axes={"load": loads}, scale=factor)

@@ -98,8 +98,7 @@ def committed(tmp_path_factory):
 
 @pytest.fixture
 def measured(committed):
-    """The same, to be changed by a test."""
-    yield committed
+    yield committed  # to be changed by a test
     git(committed[0], "checkout", "--", ".")
 
 
