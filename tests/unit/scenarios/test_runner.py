@@ -246,12 +246,9 @@ def test_figures_that_cannot_be_kept_are_no_error(store, run_id, conclude, monke
     assert "figures cannot be kept" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("as_object", [True, False])
-def test_a_program_reads_why_a_cell_failed_in_the_error_and_a_person_is_not_told_twice(run_id, conclude, as_object):
-    with pytest.raises(MeasurementFailed) as raised:
-        conclude(["load=500 #1: gone"], as_object=as_object)
-    assert ("load=500 #1: gone" in str(raised.value)) is as_object
-    assert "1 of 1 cell " in str(raised.value) and f"--resume {run_id}" in raised.value.hint
+def test_a_program_reads_why_a_cell_failed_in_the_error(run_id, conclude):
+    with pytest.raises(MeasurementFailed, match=rf"1 of 1 cell .* load=500 #1: gone\n.*--resume {run_id}"):
+        conclude(["load=500 #1: gone"], as_object=True)
 
 
 def test_a_machine_that_is_too_slow_is_an_answer_beside_the_other_clock_only(store, run_id, conclude, capsys):
