@@ -123,14 +123,12 @@ class World:
 
     def run(self, change: Change = NO_CHANGE, gap: Point | None = None, noise: Factors = QUIET) -> list[CellResult]:
         """The cells of a run, without those with the parameters of the gap."""
-        cells: list[CellResult] = []
-        for point in self.points:
-            if gap is None or not is_at(point, gap):
-                paper = self.paper(point)
-                cells += self._cells(point, {**paper, **change.of(point, paper)}, noise)
-        return cells
+        points = (point for point in self.points if gap is None or not is_at(point, gap))
+        return [cell for point in points for cell in self._cells(point, change, noise)]
 
-    def _cells(self, point: Point, values: Values, noise: Factors) -> Iterable[CellResult]:
+    def _cells(self, point: Point, change: Change, noise: Factors) -> Iterable[CellResult]:
+        paper = self.paper(point)
+        values = {**paper, **change.of(point, paper)}
         draw = random.Random(str(point))
         factors = {name: draw.sample(list(noise), len(noise)) for name in values}
         powers = {name: 0.0 if name in self.exact else values.get("spread", 1.0) for name in values}
