@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from flightpath.identity import identity
-from results.records import CellResult, Certificate, Measurement, Metric, ParameterValue, RunStatus, Verdict
+from results.records import Cell, CellResult, Certificate, Measurement, Metric, RunStatus, Verdict
 from results.store.store import Store
 from scenarios.reproduction.part import Part
 
@@ -21,7 +21,7 @@ def stored_run(
     store: Store,
     part: Part = SMALL,
     *,
-    goodput: Callable[[Mapping[str, ParameterValue]], float] = lambda parameters: 400e6,
+    goodput: Callable[[Cell], float] = lambda cell: 400e6,
     cells: int | None = None,
     status: RunStatus | None = RunStatus.DONE,
     plan: Mapping[str, Any] | None = None,
@@ -35,7 +35,7 @@ def stored_run(
     run_id = store.begin_run(part.scenario.name, plan or part.plan().as_json(), environment, ["python"])
     for order, cell in enumerate(part.plan().cells()[:cells]):
         # Repetitions that differ a little, so that there is an interval.
-        value = goodput(cell.parameters) * (1 + 1e-4 * cell.repetition)
+        value = goodput(cell) * (1 + 1e-4 * cell.repetition)
         certificate = Certificate(verdict, (), {"clock": str(part.clock)})
         store.record(run_id, CellResult(cell, Measurement({"goodput": Metric(value, "bit/s")}), certificate), order)
     if status is not None:

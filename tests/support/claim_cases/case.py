@@ -54,12 +54,9 @@ class Case:
         opposite: makes of the paper's values what the claim denies.
         tie: makes of them what is at the edge: exactly the bound, or by default no difference.
         gap: the parameters of cells that are missing; by default `at`.
-        on_tie: the verdict on a tie.
-        on_tie_of_size: the verdict on it of the claim on the size.
-        noise: the factors of the repetitions.
-        on_noise: the verdict on it.
-        on_one: the verdict on a single repetition; by default the same.
-        noise_of_opposite, noise_of_paper: the factors with the opposite, and with what the paper measured.
+        on_tie, on_noise, on_one: the verdicts on a tie, on noise, and on a single repetition; by default that on noise.
+        on_tie_of_size: the verdict on a tie of the claim on the size.
+        noise, noise_of_opposite, noise_of_paper: the factors of the repetitions.
     """
 
     opposite: Change
@@ -120,14 +117,12 @@ class World:
 
     def run(self, change: Change = NO_CHANGE, gap: Point | None = None, noise: Factors = QUIET) -> list[CellResult]:
         """The cells of a run, without those with the parameters of the gap."""
-        cells: list[CellResult] = []
-        for point in self.points:
-            if gap is None or not is_at(point, gap):
-                paper = self.paper(point)
-                cells += self._cells(point, {**paper, **change.of(point, paper)}, noise)
-        return cells
+        points = (point for point in self.points if gap is None or not is_at(point, gap))
+        return [cell for point in points for cell in self._cells(point, change, noise)]
 
-    def _cells(self, point: Point, values: Values, noise: Factors) -> Iterable[CellResult]:
+    def _cells(self, point: Point, change: Change, noise: Factors) -> Iterable[CellResult]:
+        paper = self.paper(point)
+        values = {**paper, **change.of(point, paper)}
         draw = random.Random(str(point))
         factors = {name: draw.sample(list(noise), len(noise)) for name in values}
         powers = {name: 0.0 if name in self.exact else values.get("spread", 1.0) for name in values}

@@ -70,10 +70,6 @@ def _window(point: Point) -> Values:
     return {"goodput": 1e6 * (window_kib if window_kib <= 128 else 120 - window_kib / 64)}
 
 
-def _tools(point: Point) -> Values:
-    return {"goodput": 1e6 * point["buffer_kib"] * point["size_mb"] ** 0.5}
-
-
 def _streams(point: Point) -> Values:
     return {"goodput": 1e8 * min(2, point["streams"]) * (1 + point["size_mb"] / 1e4) * (1 + point["buffer_kib"] / 1e5)}
 
@@ -98,11 +94,6 @@ def _multihomed(point: Point) -> Values:
 FTP_OF_TUNNELS = {"tun4_path4": 2.94, "tun4_path6": 2.97, "tun6_path4": 2.83, "tun6_path6": 2.84}
 
 
-def _processors(percent: float) -> dict[str, float]:
-    """Returns the paper's value of a machine for each host, and for both and the links."""
-    return dict.fromkeys(PROCESSOR_TIMES.values(), percent)
-
-
 def _10gbe(point: Point) -> Values:
     """Figures 5 to 9 of the paper."""
     two, name = point["paths"] == 2, point["configuration"]
@@ -117,7 +108,7 @@ def _10gbe(point: Point) -> Values:
         goodput, ftp, cpu = (3.83, FTP_OF_TUNNELS[name], 23.4) if two else (4.14, 2.9, 23.3)
         goodput -= 0.0 if name == "tun4_path6" else 0.3
     cpu *= 0.9 if "4" in name else 1.0
-    return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, **_processors(cpu)}
+    return {"goodput": goodput * 1e9, "ftp_goodput": ftp * 1e9, **dict.fromkeys(PROCESSOR_TIMES.values(), cpu)}
 
 
 def _10gbe_modelled(point: Point) -> Values:
@@ -144,7 +135,7 @@ def _quadpath(point: Point) -> Values:
         "udp_lost": 0.05,
         "spread": 0.1 if name == "mptcp6" else 1.0,
         "cpu_per_gbps": 10.0 if algorithm == "cubic" else 12.0,
-        **_processors(cpu),
+        **dict.fromkeys(PROCESSOR_TIMES.values(), cpu),
         "busy_iperf3": 2.0 if in_tunnel else 1.0,
         **({"modelled_cpu_sender": 9.0} if name == PLAIN else {}),
     }
@@ -189,7 +180,6 @@ PATHS_USED = {"none": 4.0, "single": 1.0, "ecmp": 2.7, "disjoint": 3.9}
 
 
 def _steering(point: Point) -> Values:
-    """Every policy does what it is for."""
     used = PATHS_USED.get(point["policy"], 3.9) if point["protocol"] == "mptcp" else 1.0
     used = 3.9 if point["policy"] == "least-loaded" else used
     return {"goodput": used * PATH_BPS, "silence_cut": 150.0, "silence_black_hole": 150.0, "path_bps": PATH_BPS}
@@ -228,10 +218,6 @@ def _web_load(point: Point) -> Values:
     }
 
 
-def _web_load_study(point: Point) -> Values:
-    return {"requests_per_s": 600.0 if point["receive_buffer"] == "4M" else 500.0}
-
-
 def _cells(scenario: str, **more: Sequence[object]) -> list[Point]:
     """The cells of the full form: of all axes, with other values for some of them, or further parameters."""
     values = {axis.name: axis.full or axis.quick for axis in catalogue.get(scenario).axes} | more
@@ -246,7 +232,7 @@ WORLDS: dict[str, World] = {
     "dtn_congestion": World(_cells("dtn_congestion"), _ranked),
     "dtn_bottleneck": World(_cells("dtn_bottleneck"), _bottleneck),
     "dtn_window": World(_cells("dtn_window"), _window),
-    "dtn_tools": World(_cells("dtn_tools"), _tools),
+    "dtn_tools": World(_cells("dtn_tools"), lambda at: {"goodput": 1e6 * at["buffer_kib"] * at["size_mb"] ** 0.5}),
     "dtn_streams": World(_cells("dtn_streams"), _streams),
     "dtn_mss": World(_cells("dtn_mss"), _mathis),
     "dtn_multihomed": World(_cells("dtn_multihomed"), _multihomed),
@@ -267,6 +253,6 @@ WORLDS: dict[str, World] = {
     ),
     "mptcp_load study": World(
         [{"protocol": "mptcp", "load": LOADS[-1], "receive_buffer": size} for size in ("auto", "64k", "4M")],
-        _web_load_study,
+        lambda at: {"requests_per_s": 600.0 if at["receive_buffer"] == "4M" else 500.0},
     ),
 }

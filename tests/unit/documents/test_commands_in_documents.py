@@ -24,24 +24,18 @@ reference = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(reference)
 
 DOCUMENTS = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), PROJECT / "congestion/README.md"])
-TEMPLATE = PROJECT / "experiments/files/template.toml"
-
-
-def commands(text: str) -> Iterator[list[str]]:
-    """The words of each line in the blocks of shell commands, without comments, `sudo` and variables."""
-    for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            while words and (words[0] == "sudo" or "=" in words[0]):
-                words.pop(0)
-            if words and not line.startswith("mininet>"):
-                yield words
 
 
 def shown(start: str) -> Iterator[tuple[str, list[str]]]:
-    """All commands of all documents that begin with a word."""
+    """All shell commands of all documents that begin with a word, without comments, `sudo` and variables."""
     for document in DOCUMENTS:
-        yield from ((document.name, words) for words in commands(document.read_text()) if words[0] == start)
+        blocks = re.findall(r"```sh\n(.*?)```", document.read_text(), re.DOTALL)
+        for line in "".join(blocks).replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            while words and (words[0] == "sudo" or "=" in words[0]):
+                words.pop(0)
+            if words[:1] == [start]:
+                yield document.name, words
 
 
 def unknown(words: list[str]) -> list[str]:
@@ -53,8 +47,8 @@ def unknown(words: list[str]) -> list[str]:
         return [name]
     names = [word for (word,) in reference.subcommands(name)]
     if name == "run" and rest and not rest[0].startswith("-"):
-        # The template stands for an experiment file, such as the documents make of it.
-        scenario = catalogue.load(TEMPLATE) if rest[0].endswith(".toml") else catalogue.find(rest[0])
+        template = PROJECT / "experiments/files/template.toml"  # the documents make experiment files of it
+        scenario = catalogue.load(template) if rest[0].endswith(".toml") else catalogue.find(rest[0])
         if scenario is None:
             return [rest[0]]
         parser = parser_of(scenario)

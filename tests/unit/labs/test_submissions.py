@@ -1,9 +1,7 @@
 """Submissions of students, and what of them is copied: nothing in them can be trusted."""
 
-import io
 import json
 import os
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -31,16 +29,11 @@ def archive(file: Path, members: dict[str, str], method: int = zipfile.ZIP_DEFLA
     return file
 
 
-def damaged(method: int, old: bytes, new: bytes):
-    """Makes a maker of an archive in which some bytes are others."""
-
-    def make(file: Path) -> None:
-        archive(file, {"lab.json": IDENTITY, "\xe9.txt": IDENTITY}, method)
-        content = file.read_bytes()
-        assert old in content
-        file.write_bytes(content.replace(old, new))
-
-    return make
+def damaged(file: Path, method: int, old: bytes, new: bytes) -> None:
+    """Makes an archive in which some bytes are others."""
+    content = archive(file, {"lab.json": IDENTITY, "\xe9.txt": IDENTITY}, method).read_bytes()
+    assert old in content
+    file.write_bytes(content.replace(old, new))
 
 
 def copied(path: Path, tmp_path: Path) -> dict[str, str]:
@@ -103,9 +96,9 @@ def test_too_much_is_refused(tmp_path, members):
         *(lambda file, content=content: file.write_bytes(content) for content in (b"", b"PK\x03\x04 no archive")),
         lambda file: archive(file, {"lab.json": IDENTITY, "a": "", "a/b": ""}),
         lambda file: archive(file, {"lab.json": IDENTITY, "x" * 300: ""}),
-        damaged(zipfile.ZIP_DEFLATED, b"\xabV\xcaI", b"\xff\xff\xff\xff"),
-        damaged(zipfile.ZIP_LZMA, b"\x05\x00\x5d", b"\x05\x00\xff"),
-        damaged(zipfile.ZIP_STORED, b"\xc3\xa9", b"\xff\xff"),
+        lambda file: damaged(file, zipfile.ZIP_DEFLATED, b"\xabV\xcaI", b"\xff\xff\xff\xff"),
+        lambda file: damaged(file, zipfile.ZIP_LZMA, b"\x05\x00\x5d", b"\x05\x00\xff"),
+        lambda file: damaged(file, zipfile.ZIP_STORED, b"\xc3\xa9", b"\xff\xff"),
     ],
     ids=["empty", "no archive", "a file and folder", "long name", "deflate", "LZMA", "no UTF-8"],
 )
@@ -130,29 +123,18 @@ NAMES = st.sampled_from(
 ) | st.text(min_size=1, max_size=20)
 
 
-def tar(file: Path, members: list[tuple[str, bytes]], kind: str) -> None:
-    with tarfile.open(file, f"w:{kind}") as opened:
-        for name, content in members:
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            opened.addfile(member, io.BytesIO(content))
-
-
 @settings(max_examples=80)
 @given(
     st.lists(st.tuples(NAMES, st.just(IDENTITY.encode()) | st.binary(max_size=99)), max_size=8),
-    st.sampled_from((0, 8, 12, 14, "", "gz", "xz")),
+    st.sampled_from((0, 8, 12, 14)),
     st.lists(st.tuples(st.integers(-400, 400), st.integers(0, 255)), max_size=8),
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_whatever_an_archive_is_it_is_copied_or_refused_and_nothing_else_is_written(members, method, damage):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        file = folder / "x.zip"
-        if isinstance(method, str):
-            tar(file, members, method)
-        else:
-            archive(file, {name: content for name, content in members if name.partition("\0")[0]}, method)
+        named = {name: content for name, content in members if name.partition("\0")[0]}
+        file = archive(folder / "x.zip", named, method)
         content = bytearray(file.read_bytes())
         for at, byte in damage:
             content[at % len(content)] = byte

@@ -1,6 +1,7 @@
 """A cluster's parts that need no network: turns on a machine, refusals, and cells that are tried elsewhere."""
 
 import os
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import given
 from execution.cluster import seeds, task, turns
 from execution.cluster.cluster import ClusterExecutor
 from execution.cluster.key import make_key, scheduler_address, security
-from execution.cluster.machine import LinkProof, Proof, difference, prove
+from execution.cluster.machine import LinkProof, Proof, prove
 from execution.cluster.sending import SentCell, keep
 from execution.cluster.task import Outcome
 from execution.cluster.workers import Workers
@@ -41,8 +42,7 @@ def own_turns(tmp_path, monkeypatch):
 
 
 def never() -> None:
-    """Fails the test: whoever calls this has to wait, and would wait for ever."""
-    raise AssertionError("it has to wait")
+    raise AssertionError("it has to wait, and would wait for ever")
 
 
 def test_a_cell_of_the_real_clock_has_the_machine_alone_and_is_not_overtaken():
@@ -62,22 +62,12 @@ def test_a_cell_of_the_real_clock_has_the_machine_alone_and_is_not_overtaken():
     assert entered == ["real", "virtual"]
 
 
-def test_who_waits_for_a_turn_can_be_cancelled():
-    def cancelled() -> None:
-        raise MeasurementFailed("nobody waits")
-
-    waiting = turns.turn(alone=False, check=cancelled)
-    with turns.turn(alone=True, check=never), pytest.raises(MeasurementFailed, match="nobody waits"), waiting:
-        pass
-
-
 def test_what_another_user_has_put_in_the_place_of_the_locks_is_not_used(tmp_path, monkeypatch):
     other = os.geteuid() + 1
     (tmp_path / f"flightpath-turns-{other}").mkdir()
     monkeypatch.setattr("os.geteuid", lambda: other)
-    with pytest.raises(MissingCapability, match="another user") as refused:
+    with pytest.raises(MissingCapability, match=r"another user\n.*rm -r"):
         turns.folder()
-    assert "rm -r" in refused.value.hint
 
 
 def test_a_cell_has_a_processor_of_its_own_and_waits_for_one():
@@ -120,7 +110,6 @@ def about(host: str) -> dict[str, Any]:
 
 
 def unusable(host: str) -> Outcome:
-    """Result that a worker there sends that was busy."""
     result = CellResult(PLANNED.cell, Measurement(), Certificate(Verdict.UNUSABLE, ("it was busy",)))
     return Outcome(worker=about(host), answer=Returns.of(measure_cell).answer(lambda: result))
 
@@ -165,12 +154,6 @@ def test_repetitions_of_each_point_go_round_the_machines_on_the_real_clock():
     assert workers("a", "b").where(VIRTUAL, turns_of_plan(VIRTUAL)[1]) == {}, "any will do"
 
 
-def test_a_worker_of_another_commit_is_refused_in_a_sentence():
-    assert difference(about("b"), identity()) == ""
-    other = difference({**about("b"), "identity": ANOTHER}, identity())
-    assert other.startswith("b has Flightpath") and "at commit 123456789abc instead of" in other
-
-
 def test_a_worker_that_joins_later_refuses_what_another_commit_wants_and_says_why(tmp_path, monkeypatch):
     """It is asked for cells before anybody has looked at it; an answer without a reason would be a failed cell."""
     monkeypatch.setattr(task, "DaskProgress", Mock())
@@ -178,7 +161,8 @@ def test_a_worker_that_joins_later_refuses_what_another_commit_wants_and_says_wh
         monkeypatch.setattr(module, "this_machine", lambda: about("b"))
     wanted = PlanCheck(scenario="x", file=tmp_path / "nowhere.py", plan={})
     outcome = Outcome.model_validate(task.check(wanted.model_dump_json(), ANOTHER, ""))
-    assert "instead of" in outcome.refused and "123456789abc" in outcome.refused and outcome.answer is None
+    assert re.fullmatch("b has Flightpath .* instead of .* at commit 123456789abc", outcome.refused)
+    assert outcome.answer is None
     with pytest.raises(MissingCapability, match=r"instead of .* 123456789abc"):
         seeds.run_on_worker("", ANOTHER)
 
@@ -226,10 +210,8 @@ def test_the_scheduler_s_address_may_come_from_its_file(tmp_path):
 
 
 def test_files_of_a_worker_stay_in_the_folder_of_the_run(tmp_path):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    keep({"captures/a.pcap": b"x"}, folder)
-    assert (folder / "captures/a.pcap").read_bytes() == b"x"
+    keep({"captures/a.pcap": b"x"}, tmp_path / "run")
+    assert (tmp_path / "run/captures/a.pcap").read_bytes() == b"x"
     with pytest.raises(MeasurementFailed, match="not in the run's folder"):
-        keep({"../evil": b"x"}, folder)
+        keep({"../evil": b"x"}, tmp_path / "run")
     assert not (tmp_path / "evil").exists()

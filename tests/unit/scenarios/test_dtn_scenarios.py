@@ -140,9 +140,8 @@ def test_a_service_time_is_a_setting_of_virtual_time_and_without_it_plans_are_th
     assert plan_of(scenario, "--service-time", "0") == plan_of(scenario)
     plan = plan_of(scenario, "--service-time", "2.7")
     assert plan.settings.items() - plan_of(scenario).settings.items() == {("service_time_us", 2.7)}
-    with pytest.raises(UsageError, match="on the real clock") as refused:
+    with pytest.raises(UsageError, match=r"on the real clock(?s:.*)--clock virtual"):
         scenario.require(plan)
-    assert "--clock virtual" in refused.value.hint
     for wrong in ("-1", "nan", "10001"):
         with pytest.raises(UsageError, match="is not a time from 0 to 10000 us"):
             plan_of(scenario, "--service-time", wrong)

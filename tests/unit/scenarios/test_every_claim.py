@@ -13,7 +13,6 @@ CLAIMS = [(name, check.claim) for name in names() for check in find(name).claims
 
 
 def case_of(scenario: str, sentence: str) -> tuple[World, Case]:
-    """Returns the case of a claim; fails for a claim without one."""
     for name, cases in CASES.items():
         if name.partition(" ")[0] == scenario and (case := case_in(cases, sentence)):
             return WORLDS[name], case

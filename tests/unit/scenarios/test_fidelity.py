@@ -19,7 +19,7 @@ GOOD = LinkCalibration("h1_a", "a_to_b", 5.02, 5.2, 5.0, rate_bps=50_010_000, ex
 PATH = PathCalibration("h1", "h2", 0, 0.6, 0.0)
 
 
-def link(late_p99_us=100.0, name="h1_a", **changes):
+def link(late_p99_us=100.0, **changes):
     counters = {
         "packets": 100_000,
         "drops": {"queue": 9, **changes.pop("drops", {})},
@@ -29,7 +29,7 @@ def link(late_p99_us=100.0, name="h1_a", **changes):
         "max_frame_bytes": 6_250,
         **changes,
     }
-    return {name: {"a_to_b": counters}}
+    return {"h1_a": {"a_to_b": counters}}
 
 
 def percent(*values):
@@ -86,7 +86,6 @@ def test_in_virtual_time_processor_time_is_neither_judged_nor_kept():
     ("changes", "verdict", "why"),
     [
         ({"idle": percent(0.0, 50.0, 1.0)}, UNUSABLE, "no idle processor time in 67% of the seconds"),
-        ({"idle": percent(9, 8)}, DEGRADED, "only 8 % idle processor time"),
         ({"idle": percent()}, UNUSABLE, "the processor time was not recorded"),
         ({"steal": percent(20.0)}, DEGRADED, "the hypervisor took 20 %"),
         ({"calibration": Calibration()}, DEGRADED, "the links were not calibrated before the load"),
@@ -117,17 +116,10 @@ def test_a_link_can_be_at_fault_during_the_load(counters, verdict, why):
     assert found is verdict and (reasons.startswith(f"link h1_a (a to b): {why}") if why else not reasons)
 
 
-@pytest.mark.parametrize("cause", ["aqm", "loss", "blackhole", "down"])
-def test_drops_are_unusable_unless_they_are_expected(cause):
-    dropped = link(drops={cause: 3})
-    assert judged(links=dropped) == (UNUSABLE, f"link h1_a (a to b): unexpected drops, 3 by {cause}")
-    assert judged(links=dropped, expected_drops={"h1_a": {"a_to_b": {"queue", cause}}}) == (FAITHFUL, "")
-
-
-def fake_link(**fields):
-    host, switch = (SimpleNamespace(name=name) for name in ("h1", "s1"))
-    ends = {"intf1": SimpleNamespace(node=host, name="h1-eth0"), "intf2": SimpleNamespace(node=switch, name="s1-eth1")}
-    return SimpleNamespace(a_to_b=LinkSpec(**fields), b_to_a=LinkSpec(), **ends)
+def test_drops_are_unusable_unless_they_are_expected():
+    dropped = link(drops={"loss": 3})
+    assert judged(links=dropped) == (UNUSABLE, "link h1_a (a to b): unexpected drops, 3 by loss")
+    assert judged(links=dropped, expected_drops={"h1_a": {"a_to_b": {"queue", "loss"}}}) == (FAITHFUL, "")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +137,9 @@ def fake_link(**fields):
     ],
 )
 def test_specification_and_events_tell_which_drops_are_expected(fields, events, there, back):
-    causes = expected_drops({"h1_a": fake_link(**fields)}, map(LinkEvent.parse, events))
+    host, switch = (SimpleNamespace(name=f"{node}-eth0", node=SimpleNamespace(name=node)) for node in ("h1", "s1"))
+    built = SimpleNamespace(a_to_b=LinkSpec(**fields), b_to_a=LinkSpec(), intf1=host, intf2=switch)
+    causes = expected_drops({"h1_a": built}, map(LinkEvent.parse, events))
     assert causes == {"h1_a": {"a_to_b": there, "b_to_a": back}}
 
 

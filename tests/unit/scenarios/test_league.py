@@ -47,27 +47,6 @@ def row_of(text: str, title: str) -> list[str]:
     return [entry.strip() for entry in line.strip("|").split("|")][1:]
 
 
-def test_the_best_is_bold_and_whatever_cannot_be_told_from_it(store):
-    fast = {"tcp": (50e6, 50e6, 50e6), "mptcp": (95e6, 95.1e6, 95.2e6), "mpquic noq": (80e6, 95e6, 110e6)}
-    waits = {"tcp": (40.0, 40.1, 40.2), "mptcp": (30.0, 30.1, 30.2)}
-    downloads = stored(store, cells("bulk", "goodput", fast))
-    requests = stored(store, cells("requests", "latency_service_mean", waits))
-    text = page.page_of(record.record_of(store, [downloads, requests]))
-    tcp, mptcp, mpquic = row_of(text, "## A download")
-    assert tcp == "50" and mptcp.startswith("**95.1 (") and mpquic.startswith("**95 ("), "it varies a lot"
-    tcp, mptcp = row_of(text, "## 100 requests of 100 kB")
-    assert not tcp.startswith("**") and mptcp.startswith("**30.1"), "less is better"
-    assert COMMIT in text and text.count("flightpath run transport_league --full") == 2
-
-
-def test_the_page_says_why_and_by_which_rule(store):
-    found = record.record_of(store, [stored(store, cells("bulk", "goodput", {"tcp": (5e7,), "mptcp": (9e7,)}))])
-    assert "Why:" not in page.page_of(found), "these cells have no counters"
-    points = [replace(point, why=f"{point.parameters['transport']} is why") for point in found.points]
-    text = page.page_of(replace(found, points=points))
-    assert row_of(text, "Why:") == ["tcp is why", "mptcp is why"] and RULE in text
-
-
 def test_what_processors_cost_is_judged_and_shown_by_cells_of_the_real_clock_alone(store):
     rates = {"tcp": (5e7, 5e7), "quic noq": (4.8e7, 4.8e7)}
     virtual = stored(store, cells("bulk", "goodput", rates))
@@ -78,6 +57,8 @@ def test_what_processors_cost_is_judged_and_shown_by_cells_of_the_real_clock_alo
     (judged,) = (each for each in found.claims if "processor time" in each.claim)
     assert judged.verdict is ClaimVerdict.REPRODUCED
     text = page.page_of(found)
+    assert COMMIT in text and text.count("flightpath run transport_league --full") == 2
+    assert "Why:" not in text, "these cells have no counters"
     assert row_of(text, "## A download") == ["**50**", "48"], "the other clock's cells are no repetitions of these"
     assert row_of(text, "Processor time of the receiver, in per cent of a core:")[0].startswith("5.1 (")
 
@@ -210,7 +191,3 @@ def test_the_first_cause_that_the_counters_show(place, found, expected):
     shown = cause([cell(place, **found)])
     assert shown == expected
     assert f"`{re.split(r'[(;]', shown)[0].strip()}`" in RULE, "the page explains it"
-
-
-def test_without_counters_there_is_no_cause():
-    assert cause([measured({"transport": "tcp", "paths": "equal", "workload": "bulk"}, goodput=46e6)]) == ""

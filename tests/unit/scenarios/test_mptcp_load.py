@@ -33,7 +33,6 @@ Of = IntEnum(
 """The claims in their order."""
 
 YES, NO, _, NOT_TESTED = ClaimVerdict
-EXPECTED = [NOT_TESTED if claim is Of.ADJUSTED else YES for claim in Of]
 
 
 def claims(cells: list[CellResult], form: str) -> list[Claim]:
@@ -45,11 +44,9 @@ def run_of_the_paper(point: Point | None = None, **values: float) -> list[CellRe
     return WORLDS["mptcp_load"].run(Change(values, point or {}))
 
 
-def test_the_quick_form_is_judged_as_the_full_one_and_what_was_measured_is_said():
+def test_the_quick_form_is_judged_as_the_full_one():
     checked = claims(run_of_the_paper(), "quick")
-    assert [claim.verdict for claim in checked] == EXPECTED, checked
-    assert "%" in checked[0].measured and " to " in checked[0].measured
-    assert "whose schedule grows by 59 %" in checked[Of.MPTCP_GROWTH].why
+    assert [claim.verdict for claim in checked] == [NOT_TESTED if claim is Of.ADJUSTED else YES for claim in Of]
 
 
 def test_without_tcp_errors_the_quick_form_tests_neither_claim_on_errors():
@@ -75,13 +72,12 @@ def test_without_cells_of_the_papers_parameters_nothing_is_tested_and_the_claim_
 
 
 def test_what_a_verdict_rests_on_is_said():
-    """The size of a page, no low load, and the paper's loads although there is a lower one."""
     lower = [*run_of_the_paper(), *(cell("mptcp", 300.0, n) for n in (1, 2, 3))]
     for cells, index, verdict, why in (
         (run_of_the_paper(), Of.TCP_GROWTH, YES, "one path is full at 560/s"),
         (run_of_the_paper(), Of.ADVANTAGE, YES, "one path is full at 560/s"),
         (like_the_paper(), Of.LITTLE, NOT_TESTED, "the lowest is 500 requests/s"),
-        (lower, Of.MPTCP_GROWTH, YES, "from 500 to 800"),
+        (lower, Of.MPTCP_GROWTH, YES, "from 500 to 800 requests/s offered, whose schedule grows by 59 %"),
     ):
         claim = claims(cells, "full")[index]
         assert claim.verdict is verdict and why in claim.why

@@ -33,10 +33,7 @@ def placed(request: PlacementRequest, plan: Plan = PLAN) -> Plan:
     [
         ("", "uml", "virtual", 3),  # enough for an interval: nothing but the seed varies
         ("--clock real", "here", "real", 5),
-        ("--machine here", "here", "real", 5),
-        ("--resume x", "here", "real", 5),
         ("--clock virtual", "uml", "virtual", 3),
-        ("--machine uml", "uml", "virtual", 3),
         ("--machine lab", "uml", "virtual", 3),  # its name in version 0.1.0
         ("--machine uml --clock real", "uml", "real", 5),
         ("--clock virtual --repeat 2", "uml", "virtual", 2),

@@ -60,9 +60,8 @@ def test_a_run_that_is_still_measured_is_refused(store):
 def test_what_another_machine_began_or_would_load_into_the_kernel_needs_a_word(store, algorithm, host, message, word):
     assert "cubic" in congestion.available()
     run_id = store.begin_run("congestion_race", plan("cubic", algorithm), host, ["x"])
-    with pytest.raises(UsageError, match=message) as refused:
+    with pytest.raises(UsageError, match=rf"{message}.*\n.*{word}"):
         resume(store)
-    assert word in refused.value.hint
     assert resume(store, word)[0] == run_id
 
 
@@ -91,11 +90,6 @@ def test_every_point_is_measured_as_often_as_asked_in_blocks_whose_order_comes_f
     orders = {tuple(cell.label for cell in Plan("quick", AXES, repeat=2, seed=seed).cells()) for seed in range(20)}
     assert len(orders) > 5
     assert Plan("quick", AXES, seed=3).cells() == Plan("quick", AXES, seed=3).cells()
-
-
-def test_only_keeps_what_is_named():
-    cells = Plan("quick", AXES, only=restrictions(["protocol=mptcp", "load=800"])).cells()
-    assert [cell.parameters for cell in cells] == [{"protocol": "mptcp", "load": 800}]
 
 
 @pytest.mark.parametrize("pair", ["protocol", "=tcp", "protocol=", "speed=1", "load=799"])

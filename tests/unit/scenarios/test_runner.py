@@ -151,8 +151,6 @@ def test_what_may_not_be_scaled_or_measured_again_counts_as_it_is(store, certifi
 
 
 class _Scalable(Experiment):
-    """An experiment that keeps its question when it is scaled."""
-
     def scaled(self, plan, factor):
         loads = tuple(load * factor for load in plan.axes["load"])
         return replace(plan, axes={"load": loads}, scale=factor)
@@ -248,22 +246,17 @@ def test_figures_that_cannot_be_kept_are_no_error(store, run_id, conclude, monke
     assert "figures cannot be kept" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("as_object", [True, False])
-def test_a_program_reads_why_a_cell_failed_in_the_error_and_a_person_is_not_told_twice(run_id, conclude, as_object):
-    with pytest.raises(MeasurementFailed) as raised:
-        conclude(["load=500 #1: gone"], as_object=as_object)
-    assert ("load=500 #1: gone" in str(raised.value)) is as_object
-    assert "1 of 1 cell " in str(raised.value) and f"--resume {run_id}" in raised.value.hint
+def test_a_program_reads_why_a_cell_failed_in_the_error(run_id, conclude):
+    with pytest.raises(MeasurementFailed, match=rf"1 of 1 cell .* load=500 #1: gone\n.*--resume {run_id}"):
+        conclude(["load=500 #1: gone"], as_object=True)
 
 
-def test_a_machine_that_is_too_slow_is_an_answer_beside_the_other_clock_and_an_error_otherwise(store, capsys):
-    run_id = store.begin_run("experiment", PLAN.as_json(), {}, ["x"])
-    store.record(run_id, CellResult(PLAN.cells()[0], Measurement(), Certificate(Verdict.UNUSABLE, ["slow"])), 0)
-    conclude = partial(runner._conclude, Experiment(), PLAN, store, run_id, [], facts={}, as_object=False)
-    assert conclude(may_be_unusable=True) == 0
+def test_a_machine_that_is_too_slow_is_an_answer_beside_the_other_clock_only(store, run_id, conclude, capsys):
+    store.record(run_id, replace(simple(repetition=2), certificate=Certificate(Verdict.UNUSABLE, ["slow"])), 1)
+    assert conclude([], may_be_unusable=True) == 0
     assert "unusable: slow" in capsys.readouterr().out
     with pytest.raises(UntrustworthyResult):
-        conclude()
+        conclude([])
 
 
 def test_the_log_of_failures_goes_with_them_and_a_folder_that_cannot_be_made_is_an_error(store, run_id, tmp_path):

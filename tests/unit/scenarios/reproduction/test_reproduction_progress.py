@@ -27,14 +27,6 @@ from tests.support.checkouts import commit_all, git
 from tests.support.reproduction_runs import HERE, SMALL, stored_run
 
 
-def test_nothing_is_known_without_a_store_and_a_run_that_is_done_is_complete(store):
-    assert state_of(SMALL, None) == State(SMALL, planned=12)
-    run_id = stored_run(store)
-    state = state_of(SMALL, store)
-    assert (state.next, state.cells, state.record.run_id) == (Next.NOTHING, 12, run_id)
-    assert remaining_s(state, 2) == 0
-
-
 @pytest.mark.parametrize("status", [RunStatus.INTERRUPTED, RunStatus.FAILED, None], ids=str)
 def test_a_run_that_did_not_end_is_resumed(store, status, tmp_path):
     run_id = stored_run(store, cells=9, status=status)
@@ -76,7 +68,6 @@ def test_a_run_of_another_program_is_not_gone_on_with(store):
 
 
 def commit_with(folder: Path, file: str) -> str:
-    """Writes a file into a folder, commits all of it, and returns the commit."""
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_text("x\n")
     return commit_all(folder)
@@ -107,8 +98,7 @@ def committed(tmp_path_factory):
 
 @pytest.fixture
 def measured(committed):
-    """The same, to be changed by a test."""
-    yield committed
+    yield committed  # to be changed by a test
     git(committed[0], "checkout", "--", ".")
 
 
@@ -222,7 +212,6 @@ def test_each_part_has_the_papers_size_too():
 
 
 def settings(part):
-    """Returns the settings that concern all of a part's cells."""
     return {name: value for name, value in part.plan().settings.items() if name != "mptcp_size_mb"}
 
 
@@ -266,9 +255,8 @@ def test_parts_are_chosen_by_name_in_their_own_order():
     together = [f"congestion_quadpath{suffix}" for suffix in suffixes]
     for name in together:
         assert [part.name for part in chosen([name])] == together, "they are judged together"
-    with pytest.raises(UsageError, match="'dtn_windows'") as refused:
+    with pytest.raises(UsageError, match=r"'dtn_windows'(?s:.*)'dtn_window'"):
         chosen(["dtn_windows"])
-    assert "dtn_window" in refused.value.hint
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
