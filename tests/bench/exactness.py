@@ -26,7 +26,8 @@ TRIP_SECTION = "round trip beyond the specification, half the rate in use"
 LOADED_RATES = (10_000_000, 100_000_000, 1_000_000_000)
 DELAY_S = 0.005
 PROBES = 200
-_SATURATED_S = 3.0  # after which slow start is over, and the link never empty
+_SATURATED_S = 3.0
+"""Time after which slow start is over, and the link never empty."""
 
 
 def measure(number: int) -> Iterator[str | Figure]:

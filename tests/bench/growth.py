@@ -14,8 +14,12 @@ from tests.bench.figures import Figure
 from tests.bench.processes import sandbox_cpu_s
 
 SECTION = "growth"
-HOSTS = {4: 16, 8: 128, 12: 432, 16: 1024}  # of a fat tree, by its number of pods
-ONCE = (12, 16)  # pods of the trees that are measured in one round only
+HOSTS = {4: 16, 8: 128, 12: 432, 16: 1024}
+"""Hosts of a fat tree, by its number of pods."""
+
+ONCE = (12, 16)
+"""Trees that are measured in one round only."""
+
 _OTHERS = {"tree,5,4": ("tree, 1024 hosts", 60.0), "torus,10,10": ("torus, 100 hosts", 3.0)}
 """Mininet's topologies: what they are called, and how long each may take to be up (s)."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from flightpath.commands import end_and_close, require
+from flightpath.commands import end, require
 from flightpath.pcapng import PcapReader
 from tests.bench.hosts import Pair
 from topologies.hosts.multihomed import MultihomedHost
@@ -54,7 +54,8 @@ def captured(host: MultihomedHost) -> Iterator[list[Captured]]:
         yield frames
         time.sleep(_HAND_OVER_S)
     finally:
-        end_and_close(process)
+        end(process)
+        process.stderr.close()
     frames += [_frame(*packet) for packet in PcapReader().packets(path.read_bytes())]
 
 

@@ -32,7 +32,8 @@ from topologies.testbed.testbed import Testbed
 SET_UP, FAILURES = "steering: connections", "steering: silence of a transfer when its link fails"
 MAX_ROUNDS = 3
 CONTROLLERS = ("none", "learning switch", "steering")
-PAIRS = 16  # hosts on either side: no port of one may need more than the controller hears from it
+PAIRS = 16
+"""Hosts on either side: no port of one may need more than the controller hears from it."""
 
 FAILING = (("steering, TCP", False, True), ("steering, MPTCP", True, True), ("MPTCP by itself", True, False))
 _LEARNING_PORT = 6699

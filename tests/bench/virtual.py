@@ -24,7 +24,9 @@ _FLOWS = {
 }
 """Number of paths, each of them, warm-up (s), and the share of the payload limit, in %, that a flow is to reach."""
 
-_IP_TCP_TIMESTAMPS, _DSS = 52, 20  # bytes of headers; DSS is MPTCP's
+_IP_TCP_TIMESTAMPS, _DSS = 52, 20
+"""Bytes of headers; DSS is MPTCP's."""
+
 _LIMIT_S = 3600
 _AGAIN = "10 Gb/s x 30 ms"
 _IDLE_NETWORK = "unshare -n sh -c 'ip link set lo up; ping -q -i 1 -c 600 127.0.0.1'"

@@ -34,7 +34,8 @@ from topologies.sandbox.sandbox import TEMPORARY
 SECTION = "12 weeks of preflight"
 CHECKS, EVERY_S = 12 * 7 * 4, 6 * 3600
 LINK = LinkSpec(bandwidth_bps=20_000_000, delay_s=0.01)
-DAY = (1.0, 0.9, 0.75, 0.85)  # shares of the bandwidth that are left at the four times of day
+DAY = (1.0, 0.9, 0.75, 0.85)
+"""Shares of the bandwidth that are left at the four times of day."""
 
 NOISE, REMEMBERED = 0.05, 0.6
 """Spread of the bandwidth's logarithm, and the part of a deviation that remains at the next measurement."""

@@ -17,7 +17,8 @@ from tests.campaign.outcome import Part
 
 PARTS: dict[str, Part] = {"kills": kills.run, "soak": soak.run, "cluster": cluster.run}
 
-MAX_PARTS = 2  # by default: most of the time they wait
+MAX_PARTS = 2
+"""Default number of parts that run side by side: most of the time they wait."""
 
 
 def main() -> int:

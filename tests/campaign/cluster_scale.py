@@ -31,7 +31,8 @@ from tests.support.cluster_parts import cluster
 from tests.support.killed import killed_at_end
 
 _POINTS, _SLEEP_S = 1000, 0.05
-_MAX_MS, _MAX_BYTES = 1.0, 4 << 30  # processor time of the scheduler for a cell, and its memory
+_MAX_MS, _MAX_BYTES = 1.0, 4 << 30
+"""Processor time of the scheduler for a cell, and its memory."""
 
 _QUIET = {
     "admin.system-monitor.interval": "1h",

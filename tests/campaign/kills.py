@@ -27,8 +27,11 @@ from tests.support.killed import killed_at_end
 from tests.support.machine_state import MachineState, marked_environment
 from tests.support.ssh_far_end import FarEnd, far_end
 
-_STOP = threading.Event()  # set when the campaign ends, if it is interrupted too
-_LIMIT_S = 180  # for the end of a program whose process was killed: what it measures takes less
+_STOP = threading.Event()
+"""Set when the campaign ends, if it is interrupted too."""
+
+_LIMIT_S = 180
+"""A program whose process was killed ends after this time at the latest: what it measures takes less."""
 
 _LOAD = ["--threads", "20", "--loads", "400", "--repeat", "1"]
 _TUNNEL = ["--only", "transport=weighted", "--only", "transport=redundant", "--only", "paths=loss", "--seconds", "1"]

@@ -20,7 +20,9 @@ from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import MAX_BYTES, VARIATIONS, build
 
 KNOWN = (*IN_PYTHON, *VARIATIONS)
-KEPT = PROJECT / "build" / "fuzz"  # for the inputs that failed
+KEPT = PROJECT / "build" / "fuzz"
+"""Folder of the inputs that failed."""
+
 _LOOP = [sys.executable, "-m", "tests.fuzz.loop"]
 _LOG = 4000
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)", re.MULTILINE)

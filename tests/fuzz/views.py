@@ -19,6 +19,7 @@ from tests.support.asking_pages import asked
 from tests.support.stored_runs import HOSTILE
 
 _ACTIVE = {"img", "iframe", "object", "embed", "base", "link", "audio", "video", "frame"}
+_VIEWS = 3
 
 
 class _Page(HTMLParser):
@@ -44,7 +45,7 @@ def look_at_some(store: Store, run_ids: list[str], chance: random.Random) -> Non
     views = [partial(look_at_command, store, *words) for words in _commands(run_ids)]
     views += [partial(look_at_report, store, run_id) for run_id in run_ids]
     views += [partial(look_at_address, store, address) for address in _addresses(run_ids)]
-    for view in chance.sample(views, 3):
+    for view in chance.sample(views, _VIEWS):
         view()
 
 

@@ -17,7 +17,9 @@ from services.postgres_cluster import make_cluster
 from services.running.privileges import Privileges
 from tests.support.ports import free_port
 
-PASSWORD = "s3cret/with:all?of@it"  # of the role `student`, who alone needs one
+PASSWORD = "s3cret/with:all?of@it"
+"""Password of the role `student`, who alone needs one."""
+
 _ACCESS = """\
 local all student scram-sha-256
 host all student all scram-sha-256

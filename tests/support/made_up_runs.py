@@ -13,7 +13,8 @@ from results.records import Cell, CellResult, Certificate, Measurement, Metric, 
 
 LOADS = (500.0, 533.3, 571.4, 615.4, 666.7, 727.3, 800.0)
 REQUESTS = 80_000
-PATH_CAPACITY = 560.0  # requests/s that one path carries
+PATH_CAPACITY = 560.0
+"""Capacity of one path, in requests/s."""
 
 
 def cell(

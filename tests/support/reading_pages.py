@@ -3,7 +3,8 @@
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-WIDTHS = (360, 1600)  # a phone's, and a screen's, in pixels
+WIDTHS = (360, 1600)
+"""A phone's, and a screen's, in pixels."""
 
 
 def column(page, table: str, number: int) -> list[str]:

@@ -14,7 +14,8 @@ from controllers.subflows.placements import Placements
 from controllers.subflows.policies import policy_named
 from tests.support.memory_channel import MemoryChannel
 
-MP_CAPABLE = bytes([30, 4, 0x01, 0x01])  # the MPTCP option of a client's SYN (RFC 8684, section 3.1)
+MP_CAPABLE = bytes([30, 4, 0x01, 0x01])
+"""The MPTCP option of a client's SYN (RFC 8684, section 3.1)."""
 
 
 class Switches:

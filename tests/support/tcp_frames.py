@@ -9,10 +9,10 @@ from controllers.packets.segments import SYN
 SOURCE_MAC, DESTINATION_MAC = bytes.fromhex("020000000101"), bytes.fromhex("020000000201")
 
 
-def tcp(options: bytes = b"", payload: bytes = b"", *, flags: int = SYN) -> bytes:
+def tcp(options: bytes = b"", payload: bytes = b"", *, flags: int = SYN, ports=(1000, 80), sequence=1, ack=0) -> bytes:
     """A TCP header, its options (a multiple of 4 bytes) and a payload."""
     offset = (5 + len(options) // 4) << 4
-    return struct.pack("!HHLLBBHHH", 1000, 80, 1, 0, offset, flags, 1000, 0, 0) + options + payload
+    return struct.pack("!HHLLBBHHH", *ports, sequence, ack, offset, flags, 1000, 0, 0) + options + payload
 
 
 def ipv4(content: bytes, *, options: bytes = b"", fragment: int = 0x4000, protocol: int = 6, more: int = 0) -> bytes:

@@ -23,7 +23,8 @@ MAX_GROWTH = 8 * MEGABYTE
 MAX_PASSED_BY = 0.01
 """Share of the connections that came while the controller had not renewed its lease; more if others had the machine."""
 
-ROUND = 12_000  # connections between two looks at the memory
+ROUND = 12_000
+"""Connections between two looks at the memory."""
 
 _SIDE_BY_SIDE = 2
 _QUIET_S = 60

@@ -31,7 +31,10 @@ SLOW_S = 30.0
 _CELLS, _MORE_CELLS = 30, 4
 """Runs at the start, and later: a page's memory grows with them, and must not be taken for a leak."""
 
-_MAX_ANSWER_S = 60.0  # for a page about many runs: in given time
+_UPDATE_S = 2.0
+_MAX_ANSWER_S = 60.0
+"""For a page about many runs: in given time."""
+
 _WARM_SHARE = 0.5
 
 
@@ -87,7 +90,7 @@ def _grow(store: RunStore, run_id: str, seconds: float, memory: MemoryUse, given
         if cells < _CELLS + _MORE_CELLS * passed:
             _record(store, run_id, cells)
             cells += 1
-        time.sleep(2)
+        time.sleep(_UPDATE_S)
         memory.sample(is_warming=passed < _WARM_SHARE)
     _record(store, run_id, cells)
     store.finish_run(run_id, RunStatus.DONE)

@@ -25,7 +25,8 @@ _TURNS = 4
 _TCP_HEADERS = 14 + 20 + 32
 """Bytes of each segment's headers: the link counts them for each segment of a GSO packet, the interface once."""
 
-Ways = dict[str, dict[str, Any]]  # counters of the link, by direction
+Ways = dict[str, dict[str, Any]]
+"""Counters of the link, by direction."""
 
 
 def soak(seconds: float) -> Iterator[Outcome]:

@@ -27,9 +27,13 @@ MAX_PAUSE_S = 1.0
 LONG_S = 60
 """From so much traffic on, a session also counts 2^31 packets from its first one, which takes a minute or two."""
 
-SEGMENTS_MAX = 64  # packets of one message, which the sender's kernel may refuse
+SEGMENTS_MAX = 64
+"""Packets of one message, which the sender's kernel may refuse."""
+
 HALF, WHOLE = 2**31, 2**32
-NEAR = 2**17  # packets before the turn at which real traffic begins
+NEAR = 2**17
+"""Packets before the turn at which real traffic begins."""
+
 PASSED_OVER = 16_000
 """Numbers after each flush on the way to the turn. Those of all packets on the way must fit into the window: a larger
 jump would be a new beginning for the receiver."""

@@ -19,7 +19,9 @@ from tests.campaign.soak.given_time import GivenTime
 
 PERIOD_S = 1.0
 _LAST_S = 60.0
-_TIMEOUT_S = 600.0  # on this machine's clock; slow answers are judged by `slowest_s`
+_TIMEOUT_S = 600.0
+"""On this machine's clock; slow answers are judged by `slowest_s`."""
+
 _VISITORS, _PAGES = 2, ("/", "/history", "/compare")
 _CELLS, _STATUS = re.compile(r'data-cells="(\d+)"'), re.compile(r'data-status="(\w+)"')
 _REPORTED = re.compile(r'data-reported="([^"]*)"')

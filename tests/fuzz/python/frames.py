@@ -12,11 +12,12 @@ from tests.support.captures import CAPTURES, frames
 from tests.support.tcp_frames import varied
 
 CONNECTIONS, PENDING = 64, 16
+_FRAMES = 200
 
 
 def made(chance: random.Random) -> bytes:
     """Some frames, one after the other, each with its port."""
-    count = chance.randint(1, 200)
+    count = chance.randint(1, _FRAMES)
     return pack((0 if chance.random() < 0.9 else chance.randrange(8), _made_up(chance)) for _ in range(count))
 
 

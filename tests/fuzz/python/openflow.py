@@ -26,6 +26,7 @@ from tests.fuzz.mutation import pack, unpack, vary_bytes
 from tests.fuzz.python.frames import originals as frames
 from tests.fuzz.python.networks import NETWORK
 
+_MESSAGES = 12
 _HEADER = struct.Struct("!BBHI")
 _RULE = struct.Struct("!HBxIIHHHH4xQQQ")
 _FLOW_MOD, _MATCH_AT = struct.Struct("!QQBBHHH"), 48
@@ -55,7 +56,7 @@ class _Datapath(ofproto_protocol.ProtocolDesc):
 
 def made(chance: random.Random) -> bytes:
     """Messages of two switches of a described network, or of one that is discovered: the first byte says which."""
-    messages = [(chance.randrange(1, 3), _message(chance)) for _ in range(chance.randint(1, 12))]
+    messages = [(chance.randrange(1, 3), _message(chance)) for _ in range(chance.randint(1, _MESSAGES))]
     return bytes([chance.randrange(2)]) + pack(messages)
 
 

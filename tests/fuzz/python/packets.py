@@ -13,6 +13,7 @@ from tests.fuzz.mutation import pack, unpack, vary_bytes
 
 _KEY, _VECTOR = bytes(16), bytes(12)
 _CHANNEL = 7
+_PACKETS = 20
 _SEALED, _AS_IT_IS = 0, 1
 
 
@@ -30,7 +31,7 @@ class _Connection:
 
 def made(chance: random.Random) -> bytes:
     """Plain packets that are to be sealed, and bytes that are not."""
-    return pack(_packet(chance) for _ in range(chance.randint(1, 20)))
+    return pack(_packet(chance) for _ in range(chance.randint(1, _PACKETS)))
 
 
 def read(data: bytes) -> None:

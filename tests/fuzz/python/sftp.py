@@ -13,6 +13,8 @@ from probes.preflight.ssh.sftp import TRANSPORT_ERRORS, Sftp
 from tests.fuzz.mutation import WORDS, pack, unpack, vary_bytes
 
 _OWN = re.compile(re.escape(PREFIX) + r"[0-9a-f]{16}(/stream-[0-9]{2})?")
+_PROTOCOL_VERSION = 3
+_ANSWERS = 12
 _SIZE = 100
 
 
@@ -21,7 +23,7 @@ class _FarEnd:
 
     def __init__(self, data: bytes) -> None:
         self._answers = unpack(data)
-        self._waiting = struct.pack("!IBI", 5, 2, 3)  # SSH_FXP_VERSION: 3
+        self._waiting = struct.pack("!IBI", 5, 2, _PROTOCOL_VERSION)
         self.removed: list[str] = []
 
     def send(self, data: bytes) -> int:
@@ -46,7 +48,7 @@ class _FarEnd:
 
 def made(chance: random.Random) -> bytes:
     """Some answers: right ones in some order, and damaged ones."""
-    return pack(_answer(chance) for _ in range(chance.randint(1, 12)))
+    return pack(_answer(chance) for _ in range(chance.randint(1, _ANSWERS)))
 
 
 def read(data: bytes) -> None:

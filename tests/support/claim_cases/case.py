@@ -13,8 +13,11 @@ Point = Mapping[str, Any]
 Values = Mapping[str, float]
 Factors = Sequence[float]
 
-QUIET = (0.9999, 1.0, 1.0001)  # factors of the repetitions of an exact measurement
-NOISY = (0.1, 0.5, 1.0, 2.0, 10.0)  # factors of repetitions that say nothing
+QUIET = (0.9999, 1.0, 1.0001)
+"""Factors of the repetitions of an exact measurement."""
+
+NOISY = (0.1, 0.5, 1.0, 2.0, 10.0)
+"""Factors of repetitions that say nothing."""
 
 SAME: Values = {
     **{"goodput": 1e8, "ftp_goodput": 1e8, "ftp_download": 10.0, "download": 5.0, "cpu_total": 50.0},

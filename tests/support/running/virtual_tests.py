@@ -24,7 +24,8 @@ from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.project import PROJECT
 
 MARK = "virtual"
-TIME_LIMIT_S = 1500  # for one file, on this machine's clock
+TIME_LIMIT_S = 1500
+"""Limit for one file, on this machine's clock."""
 
 _REPORTS = "reports"
 # Without the plugins that no virtual test needs, a kernel begins with its tests a second of processor time earlier.
