@@ -62,6 +62,15 @@ def test_a_cell_of_the_real_clock_has_the_machine_alone_and_is_not_overtaken():
     assert entered == ["real", "virtual"]
 
 
+def test_who_waits_for_a_turn_can_be_cancelled():
+    def cancelled() -> None:
+        raise MeasurementFailed("nobody waits")
+
+    waiting = turns.turn(alone=False, check=cancelled)
+    with turns.turn(alone=True, check=never), pytest.raises(MeasurementFailed, match="nobody waits"), waiting:
+        pass
+
+
 def test_what_another_user_has_put_in_the_place_of_the_locks_is_not_used(tmp_path, monkeypatch):
     other = os.geteuid() + 1
     (tmp_path / f"flightpath-turns-{other}").mkdir()
