@@ -9,10 +9,12 @@ import pytest
 
 from flightpath import commands
 from flightpath.commands import CommandFailed, end, require, run
-from flightpath.errors import MissingCapability
+from flightpath.errors import MeasurementFailed, MissingCapability
+from flightpath.hosts import await_end, running
 from flightpath.processes import descendants, has_id, in_user_namespace, is_machine_root, read_id_map
 from flightpath.waiting import wait_until
 from tests.support.finished import finished
+from tests.support.ssh_far_end import LocalHost
 
 
 def test_root_of_a_user_namespace_is_not_root_of_the_machine():
@@ -41,6 +43,22 @@ def test_descendants_are_found_with_what_they_run():
     assert first.command_line == ""
 
 
+def test_both_outputs_are_kept():
+    with running(LocalHost(), ["sh", "-c", "echo out; echo err >&2"]) as process:
+        assert await_end(process, 10, lambda: None, "too late") == ("out\n", "err\n")
+
+
+def gone() -> None:
+    raise MeasurementFailed("a link is gone")
+
+
+@pytest.mark.parametrize(("limit_s", "watch", "said"), [(0.3, lambda: None, "too late"), (10, gone, "a link is gone")])
+def test_what_takes_too_long_or_is_watched_to_fail_is_an_error_and_ends(limit_s, watch, said):
+    with pytest.raises(MeasurementFailed, match=said), running(LocalHost(), ["sleep", "600"]) as process:
+        await_end(process, limit_s, watch, "too late")
+    assert process.returncode == -9
+
+
 @pytest.mark.parametrize(
     ("script", "limit_s", "said"),
     [
@@ -61,7 +79,8 @@ def test_a_missing_program_names_the_way_out():
 
 
 def test_a_stubborn_program_is_killed():
-    with subprocess.Popen(["sh", "-c", "trap '' TERM; echo ready; exec sleep 60"], stdout=subprocess.PIPE) as process:
+    stubborn = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 60"]
+    with subprocess.Popen(stubborn, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
         end(process, grace_s=0.2)
     assert process.returncode == -9
