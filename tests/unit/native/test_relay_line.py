@@ -96,14 +96,12 @@ def test_a_line_whose_frames_are_all_lost_goes_on():
     assert line.stats()["drops"]["loss"] == 3 and line.next(SECOND) == NEVER
 
 
-def survivors(line, count=500):
-    for number in range(count):
-        line.send(plain_frame(100, number), now=0)
-    return [mark_of(departure) for departure in line.departures(SECOND)]
+def departures(text, count=500, **seed):
+    return Line(text, *plain_frames(count, 100), **seed).departures(SECOND)
 
 
-def departures(text, **seed):
-    return Line(text, *plain_frames(500, 100), **seed).departures(SECOND)
+def survivors(text, count=500):
+    return list(map(mark_of, departures(text, count)))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_a_seed_repeats_what_happens_and_directions_differ(text):
 
 
 def test_one_effect_does_not_change_the_chances_of_another():
-    assert survivors(Line("loss=0.5,jitter_ns=1000,jitter=uniform,delay_ns=5000")) == survivors(Line("loss=0.5"))
+    assert survivors("loss=0.5,jitter_ns=1000,jitter=uniform,delay_ns=5000") == survivors("loss=0.5")
     others = "loss=0.3,burst_enter=0.1,burst_leave=0.3,duplicate=0.3,delay_ns=5000000,jitter_ns=1000000"
     pairs = list(zip(departures(others), departures(f"{others},corrupt=0.5"), strict=True))
     assert all((one.due, one.copies) == (other.due, other.copies) for one, other in pairs)
@@ -126,8 +124,7 @@ def test_one_effect_does_not_change_the_chances_of_another():
 
 def test_bursts_have_the_length_and_the_share_of_their_chain():
     count, enter, leave = 30_000, 0.02, 0.25
-    line = Line(f"burst_enter={enter},burst_leave={leave}")
-    arrived = set(survivors(line, count))
+    arrived = set(survivors(f"burst_enter={enter},burst_leave={leave}", count))
     lost = [number not in arrived for number in range(count)]
     bursts = "".join("x" if each else " " for each in lost).split()
     assert sum(lost) / count == pytest.approx(enter / (enter + leave), rel=0.1)
@@ -135,7 +132,7 @@ def test_bursts_have_the_length_and_the_share_of_their_chain():
 
 
 def test_good_and_bad_states_lose_as_told():
-    arrived = survivors(Line("burst_enter=0.5,burst_leave=0.5,burst_loss_bad=0.4,burst_loss_good=0.2"), 20_000)
+    arrived = survivors("burst_enter=0.5,burst_leave=0.5,burst_loss_bad=0.4,burst_loss_good=0.2", 20_000)
     assert len(arrived) / 20_000 == pytest.approx(0.7, abs=0.02)
 
 
@@ -224,8 +221,8 @@ def write_trace(folder, *lines):
 
 def test_an_opportunity_that_nobody_uses_is_gone(tmp_path):
     line = Line(f"trace={write_trace(tmp_path, 1, 2, 10)},queue_bytes=100000", now=100 * MS)
-    line.arrive(FULL, now=105 * MS)
-    line.arrive(FULL, now=105 * MS)
+    for _ in range(2):
+        line.arrive(FULL, now=105 * MS)
     assert due(line, 10 * SECOND) == [110 * MS, 111 * MS]
     line.arrive(FULL, now=100 * MS + 3600 * SECOND)  # far ahead: found, not counted through
     assert due(line, 3700 * SECOND) == [100 * MS + 3600 * SECOND]
