@@ -9,8 +9,6 @@ from controllers.openflow.rules import forwarding_rules
 from tests.support.memory_channel import equal
 from topologies.fat_tree import FatTree
 
-NEAR = st.sets(st.integers(1, 70), min_size=1, max_size=40)
-
 
 def interfaces(numbers):
     """Behind one port, as guests of a virtual machine's host."""
@@ -19,7 +17,7 @@ def interfaces(numbers):
     ]
 
 
-@given(NEAR)
+@given(st.sets(st.integers(1, 70), min_size=1, max_size=40))
 def test_an_address_is_in_one_block_if_it_was_given_and_otherwise_in_none(numbers):
     blocks = AddressBlocks.of(interfaces(numbers))
     for n in range(80):

@@ -1,6 +1,5 @@
 """The doctor's logic: findings from the results of probes, the summary of the machine, and the report."""
 
-import dataclasses
 import io
 import json
 from collections import Counter
@@ -31,8 +30,9 @@ MACHINE = {
 ALL_CHECKS = [*CHECKS, privileges.sandbox_check(lambda: 0)]
 
 
-def a_check(probe: Callable[[], Finding] = lambda: ok("1.0"), *, name: str = "thing", **fields: object) -> Check:
-    return Check("area", name, probe, "It costs.", "sudo apt-get install thing", **fields)
+def a_check(probe: Callable[[], Finding] = lambda: ok("1.0"), **fields: object) -> Check:
+    usual = {"area": "area", "name": "thing", "costs": "It costs.", "remedy": "sudo apt-get install thing"}
+    return Check(probe=probe, **{**usual, **fields})
 
 
 def a_result(state: State = State.OK, *, name: str = "thing", required: bool = False, **fields: str) -> CheckResult:
@@ -97,9 +97,9 @@ def test_commands_that_fail_tell_missing_from_not_permitted(script, state, found
 def test_one_bad_probe_does_not_spoil_the_others_and_areas_stay_together(no_namespaces):
     checks = [
         a_check(Mock(side_effect=RuntimeError("broken")), name="bad outside"),
-        dataclasses.replace(a_check(name="good outside"), area="another"),
+        a_check(name="good outside", area="another"),
         a_check(Mock(side_effect=RuntimeError("broken")), name="bad inside", sandboxed=True),
-        dataclasses.replace(a_check(name="good inside", sandboxed=True), area="a third"),
+        a_check(name="good inside", area="a third", sandboxed=True),
     ]
 
     results = examine_machine(checks).results
