@@ -300,10 +300,3 @@ void driver_path(const struct peer *peer, int path, int64_t out[8])
     };
     memcpy(out, values, sizeof values);
 }
-
-bool driver_mac(const uint8_t *key, size_t key_length, const uint8_t *data, size_t length, uint8_t *mac)
-{
-    struct keepalive_key held = {.length = key_length};
-    memcpy(held.bytes, key, key_length);
-    return keepalive_mac(&held, data, length, mac);
-}
