@@ -81,15 +81,12 @@ void driver_stats(const struct driver *driver, char *out, size_t size)
     strcat(out, "}");
 }
 
-/* The largest GSO packet and the queue's bound in bytes of a specification. */
-bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_bytes)
+uint32_t driver_frame_bound(const struct driver *driver)
 {
-    char error[512];
-    struct spec spec = spec_nothing();
-    if (!spec_parse(&spec, text, error, sizeof error))
-        return false;
-    *frame_bound = spec_frame_bound(&spec, SPEC_FRAME_BOUND_NS);
-    *queue_bytes = spec_queue_bytes(&spec);
-    spec_release(&spec);
-    return true;
+    return spec_frame_bound(&driver->spec, SPEC_FRAME_BOUND_NS);
+}
+
+uint64_t driver_queue_bytes(const struct driver *driver)
+{
+    return spec_queue_bytes(&driver->spec);
 }

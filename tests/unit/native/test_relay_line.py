@@ -1,6 +1,5 @@
 """The line of a relay: its C modules, at times that the tests choose."""
 
-import ctypes
 import itertools
 import random
 import statistics
@@ -13,9 +12,9 @@ FULL = 1514
 
 
 def bounds(text):
-    frame_bound, queue_bytes = ctypes.c_uint32(), ctypes.c_uint64()
-    assert driver().driver_bounds(text.encode(), ctypes.byref(frame_bound), ctypes.byref(queue_bytes))
-    return frame_bound.value, queue_bytes.value
+    """The size of the largest GSO packet, and the bytes that may wait."""
+    line = Line(text)
+    return driver().driver_frame_bound(line.driver), driver().driver_queue_bytes(line.driver)
 
 
 def due(line, now):
