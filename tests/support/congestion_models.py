@@ -83,10 +83,10 @@ class HighSpeed(Model):
 
     @classmethod
     def a(cls, w: float) -> float:
-        return max(1.0, w**2 * 2 * cls.b(w) * 0.078 / w**1.2 / (2 - cls.b(w)))
+        return w**2 * 2 * cls.b(w) * 0.078 / w**1.2 / (2 - cls.b(w))
 
     def increase(self) -> float:
-        return self.a(self.cwnd) / self.cwnd
+        return max(1.0, self.a(self.cwnd)) / self.cwnd
 
     def kept(self) -> float:
         return 0.5 if self.ssthresh == math.inf else 1 - self.b(self.cwnd)
@@ -243,17 +243,7 @@ class Elastic(Model):
         return math.sqrt(self.max_rtt / self.rtt * self.cwnd) / self.cwnd
 
 
-MODELS: dict[str, type[Model]] = {
-    "bic": Bic,
-    "elastic": Elastic,
-    "highspeed": HighSpeed,
-    "htcp": HTcp,
-    "illinois": Illinois,
-    "scalable": Scalable,
-    "vegas": Vegas,
-    "veno": Veno,
-    "westwood": Westwood,
-}
+MODELS = {model.__name__.lower(): model for model in Model.__subclasses__()}
 
 
 @dataclass(frozen=True)

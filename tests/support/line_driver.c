@@ -58,11 +58,6 @@ bool driver_arrive(struct driver *driver, const uint8_t *data, size_t length, ui
     return true;
 }
 
-uint64_t driver_dropped_bytes(const struct driver *driver)
-{
-    return counter_read(&driver->stats.dropped_bytes);
-}
-
 /* Copies a frame that is due to `out` and returns its length; 0 if none is due. */
 size_t driver_depart(struct driver *driver, uint64_t now, uint8_t *out, uint64_t *due, uint32_t *copies)
 {
@@ -86,26 +81,12 @@ void driver_stats(const struct driver *driver, char *out, size_t size)
     strcat(out, "}");
 }
 
-/* The largest GSO packet and the queue's bound in bytes of a specification. */
-bool driver_bounds(const char *text, uint32_t *frame_bound, uint64_t *queue_bytes)
+uint32_t driver_frame_bound(const struct driver *driver)
 {
-    char error[512];
-    struct spec spec = spec_nothing();
-    if (!spec_parse(&spec, text, error, sizeof error))
-        return false;
-    *frame_bound = spec_frame_bound(&spec, SPEC_FRAME_BOUND_NS);
-    *queue_bytes = spec_queue_bytes(&spec);
-    spec_release(&spec);
-    return true;
+    return spec_frame_bound(&driver->spec, SPEC_FRAME_BOUND_NS);
 }
 
-bool driver_measure(const uint8_t *data, size_t length, uint32_t *segments, uint32_t *bytes)
+uint64_t driver_queue_bytes(const struct driver *driver)
 {
-    static struct frame frame;
-    frame.length = (uint32_t)length;
-    memcpy(frame.head, data, frame_head_bytes(&frame));
-    bool is_sound = segments_measure(&frame);
-    *segments = frame.wire.segments;
-    *bytes = frame.wire.bytes;
-    return is_sound;
+    return spec_queue_bytes(&driver->spec);
 }

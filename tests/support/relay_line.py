@@ -61,9 +61,9 @@ class Line:
 
     def arrive(self, size: int, now: int) -> bool:
         """Sends a frame of so many wire bytes; returns whether there was room."""
-        before = driver().driver_dropped_bytes(self.driver)
+        before = self.stats()["dropped_bytes"]
         self.send(plain_frame(size), now)
-        return driver().driver_dropped_bytes(self.driver) == before
+        return self.stats()["dropped_bytes"] == before
 
     def send(self, data: bytes, now: int) -> None:
         assert driver().driver_arrive(self.driver, data, len(data), now), "malformed"

@@ -260,20 +260,20 @@ struct peer *driver_peer(int paths, uint64_t dead_ns, uint32_t recover, const ch
     return peer;
 }
 
-/* `greeted` is the challenge of a greeting to answer, or 0. `numbers` are next_sequence, sent_packets, received_packets
- * and received_bytes. */
-void driver_say(struct peer *peer, int path, const uint64_t numbers[4], uint64_t greeted, uint64_t now, uint8_t *out)
+/* `greeted` is the challenge of a greeting to answer, or 0. */
+void driver_say(struct peer *peer, int path, uint64_t sent, uint64_t received, uint64_t greeted, uint64_t now,
+                uint8_t *out)
 {
-    struct peer_report report = {true, (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3]};
+    struct peer_report report = {.enabled = true, .sent_packets = sent, .received_packets = received};
     if (!peer_write(peer, path, &report, greeted != 0 ? greeted : peer->peer_challenge, now, out))
         abort();
 }
 
 /* Returns the verdict; `*challenge` is the message's. */
-int driver_hear(struct peer *peer, int path, const uint8_t *data, size_t length, const uint64_t numbers[4],
+int driver_hear(struct peer *peer, int path, const uint8_t *data, size_t length, uint64_t sent, uint64_t received,
                 uint64_t now, uint64_t *challenge)
 {
-    struct peer_report report = {true, (uint32_t)numbers[0], numbers[1], numbers[2], numbers[3]};
+    struct peer_report report = {.enabled = true, .sent_packets = sent, .received_packets = received};
     struct keepalive message = {0};
     enum peer_verdict verdict = peer_read(peer, path, data, length, &report, now, &message);
     *challenge = message.challenge;
@@ -300,11 +300,4 @@ void driver_path(const struct peer *peer, int path, int64_t out[8])
         (int64_t)(known->loss_outwards * 1e6),
     };
     memcpy(out, values, sizeof values);
-}
-
-bool driver_mac(const uint8_t *key, size_t key_length, const uint8_t *data, size_t length, uint8_t *mac)
-{
-    struct keepalive_key held = {.length = key_length};
-    memcpy(held.bytes, key, key_length);
-    return keepalive_mac(&held, data, length, mac);
 }

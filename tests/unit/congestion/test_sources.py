@@ -1,6 +1,5 @@
 """Compilation of C files to BPF objects: names, the cache, and error messages."""
 
-import math
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +12,7 @@ from congestion import loader, provision, sources
 from flightpath.errors import MissingCapability, UsageError
 from flightpath.project import PROJECT
 from tests.support import own_algorithm
+from tests.support.congestion_models import HighSpeed
 
 WITHOUT_MACROS = """
 #include "tcp.bpf.h"
@@ -111,19 +111,12 @@ def test_a_name_that_nobody_has_is_told_with_those_that_there_are(name):
 
 
 def test_highspeed_s_table_is_that_of_rfc_3649():
-    """Computes it from the RFC's formulas (section 5): the largest window of each a(w), and b(w) there."""
-
-    def b(w: int) -> float:
-        return 0.5 - 0.4 * (math.log(w) - math.log(38)) / (math.log(83000) - math.log(38))
-
-    def a(w: int) -> float:
-        return w**2 * 2 * b(w) * 0.078 / w**1.2 / (2 - b(w))
-
+    """It has the largest window of each a(w), and b(w) there, by the RFC's formulas."""
     rows = re.findall(r"\{(\d+), (\d+)\}", sources.source_of("highspeed").read_text())
     assert len(rows) == 73
     for number, (w, decrease) in enumerate(rows, start=1):
-        assert a(int(w)) == pytest.approx(number, abs=0.05)
-        assert int(decrease) == int(b(int(w)) * 256 + 0.01)
+        assert HighSpeed.a(int(w)) == pytest.approx(number, abs=0.05)
+        assert int(decrease) == int(HighSpeed.b(int(w)) * 256 + 0.01)
 
 
 SOURCE = """\

@@ -59,8 +59,8 @@ def restored(number: int, key: FlowKey, path: int = 0, ingress=PORT, *, backup=F
     return Subflow(number, key, ingress, State.ESTABLISHED, path, backup, joined, seen_s=50.0)
 
 
-def opened_by_the_kernel(name: str) -> tuple[ConnectionTable, list[FlowKey]]:
-    """Connections that a table makes of a capture, and the flows in it in the order of their SYNs."""
+@pytest.mark.parametrize("name", JOINED)
+def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
     table, opened = ConnectionTable(), []
     for segment, options in segments(name):
         if segment.is_syn:
@@ -68,35 +68,12 @@ def opened_by_the_kernel(name: str) -> tuple[ConnectionTable, list[FlowKey]]:
             table.on_syn(segment, options, PORT, 0.0)
         elif segment.is_syn_ack:
             table.on_syn_ack(segment, options, 0.0)
-    return table, opened
-
-
-@pytest.mark.parametrize("name", JOINED)
-def test_the_kernels_subflows_are_one_connection_with_the_kernels_token(name):
-    table, opened = opened_by_the_kernel(name)
     (connection,) = table.connections()
     assert (connection.protocol, connection.token) == ("mptcp", kernels_token(name))
     assert [subflow.flow for subflow in connection.subflows] == opened
     assert Tally(subflow.backup for subflow in connection.subflows) == {False: 2, True: 2}
     assert {subflow.state for subflow in connection.subflows} == {State.ESTABLISHED}
     assert table.counters == Counters(opened=1, mptcp=1, joins=3)
-    for key in opened:
-        table.close(key)
-    assert table.connections() == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "protocol", "counters"),
-    [
-        ("one_path", "mptcp", Counters(opened=1, mptcp=1)),
-        ("fallback", "tcp", Counters(opened=1, fallbacks=1)),
-        ("tcp", "tcp", Counters(opened=1)),
-    ],
-)
-def test_the_kernels_other_connections(name, protocol, counters):
-    table, _ = opened_by_the_kernel(name)
-    assert [connection.protocol for connection in table.connections()] == [protocol]
-    assert table.counters == counters
 
 
 def test_a_connection_from_its_first_syn_to_its_end():
@@ -128,7 +105,7 @@ def test_a_retransmission_is_the_same_flow_and_keeps_its_path():
     table.on_syn_ack(syn_ack(flow(1000)), PLAIN, 1.1)
     late = table.on_syn(syn(flow(1000)), CAPABLE, PORT, 1.2)
     assert (late.kind, late.subflow.state) == (SynKind.REPEATED, State.ESTABLISHED)
-    assert (table.counters.opened, table.counters.fallbacks) == (1, 1)
+    assert (table.connections()[0].protocol, table.counters.opened, table.counters.fallbacks) == ("tcp", 1, 1)
 
 
 def test_another_syn_on_the_same_addresses_and_ports_is_another_connection():

@@ -21,24 +21,16 @@ SOON_S = 2 * PERIOD_S + 3 * TICK_S
 
 
 class Link:
-    """A link in made-up time, which has run for a second, and what its monitor says of it.
-
-    Attributes:
-        forth, back: whether probes cross it that way.
-        traffic: whether other frames do, either way.
-        deaf: whether the switches are too busy to send what they are told to.
-        travel_s: how long a probe takes.
-        loss: the share of probes that are lost by chance.
-        changes: with the time of each.
-    """
+    """A link in made-up time, which has run for a second, and what its monitor says of it."""
 
     def __init__(self, travel_s: float = 0.0, **plan) -> None:
         self.monitor = LinkMonitor(ProbePlan(period_s=PERIOD_S, **plan))
         self.monitor.watch([EDGE], 0.0)
         self.crosses = {FORTH: True, BACK: True}
-        self.traffic = self.deaf = False
+        self.traffic = False  # whether other frames than probes cross it, either way
+        self.deaf = False  # whether its switches are too busy to send what they are told to
         self.travel_s = travel_s
-        self.loss, self._chance = 0.0, random.Random(1)
+        self.loss, self._chance = 0.0, random.Random(1)  # a share of the probes
         self.probed = 0
         self.changes: list[tuple[float, LinkChange]] = []
         self.now_s, self._ticks, self._carried = 0.0, 0, dict.fromkeys((FORTH, BACK), 0)
@@ -278,15 +270,12 @@ class BusyEnds:
         self.answers[switch] = []
 
 
-STEPS = ("tick", "work s1", "work s2", "hear s1", "hear s2")
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_no_link_looks_dead_because_its_switches_or_the_controller_are_behind_with_their_work(seed):
     ends, chance = BusyEnds(), random.Random(seed)
     for _ in range(5000):
         ends.now_s += chance.choice((0.001, 0.001, TICK_S, 0.1))
-        step, *switch = chance.choice(STEPS).split()
+        step, *switch = chance.choice(("tick", "work s1", "work s2", "hear s1", "hear s2")).split()
         getattr(ends, step)(*switch)
     assert ends.changes == []
 

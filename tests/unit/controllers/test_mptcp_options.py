@@ -53,7 +53,6 @@ def test_mp_join_in_every_segment_of_the_handshake():
         "another option longer than the header": b"\x02\x04\x05",
         "MP_CAPABLE of 3 bytes": option(0, 1, b""),
         "MP_CAPABLE of 5 bytes": capable(b"\0"),
-        "MP_CAPABLE with three keys": capable(KEY * 3 + b"\0"),
         "MP_CAPABLE with the extension bit": capable(flags=0x41),
         "MP_CAPABLE without SHA-256": capable(flags=0x00),
         "MP_CAPABLE of version 0 without a key": capable(version=0),

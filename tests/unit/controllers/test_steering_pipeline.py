@@ -5,7 +5,7 @@ import tracemalloc
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.forwarding.link_monitor import LinkChange
@@ -24,7 +24,6 @@ from tests.support.random_networks import networks
 from tests.support.steering_model import FABRIC, FLOW, H1, H2, H3, MP_CAPABLE, begin, follow, frame_of, made, segment_of
 
 
-@settings(max_examples=60, deadline=None)
 @given(networks(), st.data(), st.sampled_from(("disjoint", "shortest", "single")))
 def test_a_flow_crosses_its_path_and_arrives_as_it_was_sent_both_ways(network, data, policy):
     placed = [it for it in network.interfaces if it.addresses]

@@ -9,7 +9,7 @@ import pytest
 from execution.uml.clock_controller import GuestClock, Stops
 
 MESSAGE = struct.Struct("=IIQ")
-ACK, REQUEST, WAIT, RUN, FREE_UNTIL, BROADCAST, COPY = 0, 2, 3, 6, 7, 9, 100
+ACK, REQUEST, WAIT, RUN, FREE_UNTIL, COPY = 0, 2, 3, 6, 7, 100
 
 
 @pytest.fixture

@@ -23,13 +23,11 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("library", ["sockets.so", "select_backoff.so", "steady_time.so"])
 def test_a_library_is_loaded_besides_those_of_others(folder, library):
-    if library == "sockets.so":
-        words = ["env", *(f"{name}={value}" for name, value in native.preloading(library).items())]
-    else:
-        words = native.preloading_command(library)
-    done = finished([*words, "cat", "/proc/self/maps"])
-    assert done.stderr == ""
-    assert f"{folder}/{library}" in done.stdout and "libm.so.6" in done.stdout
+    variables = [f"{name}={value}" for name, value in native.preloading(library).items()]
+    for words in (["env", *variables], native.preloading_command(library)):
+        done = finished([*words, "cat", "/proc/self/maps"])
+        assert done.stderr == ""
+        assert f"{folder}/{library}" in done.stdout and "libm.so.6" in done.stdout
 
 
 def test_a_steady_time_of_day_is_the_monotonic_clock_and_an_offset(folder):

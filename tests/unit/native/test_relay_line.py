@@ -1,6 +1,5 @@
 """The line of a relay: its C modules, at times that the tests choose."""
 
-import ctypes
 import itertools
 import random
 import statistics
@@ -13,9 +12,9 @@ FULL = 1514
 
 
 def bounds(text):
-    frame_bound, queue_bytes = ctypes.c_uint32(), ctypes.c_uint64()
-    assert driver().driver_bounds(text.encode(), ctypes.byref(frame_bound), ctypes.byref(queue_bytes))
-    return frame_bound.value, queue_bytes.value
+    """The size of the largest GSO packet, and the bytes that may wait."""
+    line = Line(text)
+    return driver().driver_frame_bound(line.driver), driver().driver_queue_bytes(line.driver)
 
 
 def due(line, now):
@@ -34,10 +33,7 @@ def test_one_frame_takes_serialisation_and_delay():
 
 @pytest.mark.parametrize("rate", [1_000_000, 9_999_999_937, 300_000_007])
 def test_rate_is_exact_to_the_nanosecond_over_many_small_frames(rate):
-    line = Line(f"rate_bps={rate},queue_bytes=100000000")
-    for _ in range(3000):
-        assert line.arrive(66, now=0)
-    times = due(line, 10**12)
+    times = due(Line(f"rate_bps={rate},queue_bytes=100000000", *plain_frames(3000, 66)), 10**12)
     assert len(times) == 3000 and times == sorted(times)
     assert times[-1] == 3000 * 66 * 8 * SECOND // rate
 
@@ -96,14 +92,12 @@ def test_a_line_whose_frames_are_all_lost_goes_on():
     assert line.stats()["drops"]["loss"] == 3 and line.next(SECOND) == NEVER
 
 
-def survivors(line, count=500):
-    for number in range(count):
-        line.send(plain_frame(100, number), now=0)
-    return [mark_of(departure) for departure in line.departures(SECOND)]
+def departures(text, count=500, **seed):
+    return Line(text, *plain_frames(count, 100), **seed).departures(SECOND)
 
 
-def departures(text, **seed):
-    return Line(text, *plain_frames(500, 100), **seed).departures(SECOND)
+def survivors(text, count=500):
+    return list(map(mark_of, departures(text, count)))
 
 
 @pytest.mark.parametrize(
@@ -117,25 +111,15 @@ def test_a_seed_repeats_what_happens_and_directions_differ(text):
 
 
 def test_one_effect_does_not_change_the_chances_of_another():
-    assert survivors(Line("loss=0.5,jitter_ns=1000,jitter=uniform,delay_ns=5000")) == survivors(Line("loss=0.5"))
+    assert survivors("loss=0.5,jitter_ns=1000,jitter=uniform,delay_ns=5000") == survivors("loss=0.5")
     others = "loss=0.3,burst_enter=0.1,burst_leave=0.3,duplicate=0.3,delay_ns=5000000,jitter_ns=1000000"
     pairs = list(zip(departures(others), departures(f"{others},corrupt=0.5"), strict=True))
     assert all((one.due, one.copies) == (other.due, other.copies) for one, other in pairs)
     assert sum(one.data != other.data for one, other in pairs) > 100
 
 
-def test_bursts_have_the_length_and_the_share_of_their_chain():
-    count, enter, leave = 30_000, 0.02, 0.25
-    line = Line(f"burst_enter={enter},burst_leave={leave}")
-    arrived = set(survivors(line, count))
-    lost = [number not in arrived for number in range(count)]
-    bursts = "".join("x" if each else " " for each in lost).split()
-    assert sum(lost) / count == pytest.approx(enter / (enter + leave), rel=0.1)
-    assert statistics.fmean(map(len, bursts)) == pytest.approx(1 / leave, rel=0.1)
-
-
 def test_good_and_bad_states_lose_as_told():
-    arrived = survivors(Line("burst_enter=0.5,burst_leave=0.5,burst_loss_bad=0.4,burst_loss_good=0.2"), 20_000)
+    arrived = survivors("burst_enter=0.5,burst_leave=0.5,burst_loss_bad=0.4,burst_loss_good=0.2", 20_000)
     assert len(arrived) / 20_000 == pytest.approx(0.7, abs=0.02)
 
 
@@ -189,12 +173,6 @@ def test_normal_jitter_has_its_mean_and_deviation():
     assert min(delays(Line("delay_ns=100000,jitter_ns=1000000"), 500)) == 0, "a delay is never below zero"
 
 
-def test_uniform_jitter_fills_its_width():
-    found = delays(Line("delay_ns=10000000,jitter_ns=2000000,jitter=uniform"))
-    assert 8 * MS <= min(found) < 8.02 * MS and 11.98 * MS < max(found) <= 12 * MS
-    assert statistics.stdev(found) == pytest.approx(4 * MS / 12**0.5, rel=0.04)
-
-
 def test_a_frame_that_overtakes_is_not_late():
     text = "rate_bps=8000000,delay_ns=50000000,jitter_ns=40000000,jitter=uniform,reorder=1,queue_bytes=1000000"
     line, now, left = Line(text, *plain_frames(200)), 0, []
@@ -224,8 +202,8 @@ def write_trace(folder, *lines):
 
 def test_an_opportunity_that_nobody_uses_is_gone(tmp_path):
     line = Line(f"trace={write_trace(tmp_path, 1, 2, 10)},queue_bytes=100000", now=100 * MS)
-    line.arrive(FULL, now=105 * MS)
-    line.arrive(FULL, now=105 * MS)
+    for _ in range(2):
+        line.arrive(FULL, now=105 * MS)
     assert due(line, 10 * SECOND) == [110 * MS, 111 * MS]
     line.arrive(FULL, now=100 * MS + 3600 * SECOND)  # far ahead: found, not counted through
     assert due(line, 3700 * SECOND) == [100 * MS + 3600 * SECOND]

@@ -26,7 +26,6 @@ def run(tmp_path, *arguments, without=None):
         ("loss=nan", "loss", "'nan'"),
         ("queue_bytes=1e6", "queue_bytes", "'1e6'"),
         ("jitter=gauss", "jitter", "normal uniform"),
-        ("discipline=cod", "discipline", "droptail codel fq_codel"),
         ("ecn=yes", "ecn", "'yes'"),
         ("jitters_ns=1", "jitters_ns", "'1'"),
         ("overhead_bytes=1001", "overhead_bytes", "'1001'"),

@@ -68,14 +68,13 @@ def test_every_setting_of_the_help_is_known_with_the_value_there_and_others(chec
 MISTAKES = [
     ("device = mpt0", "devise = mpt0", 2, "unknown key 'devise': known are device, addresses"),
     ("device = mpt0", "device = much-too-long-a-name", 2, "is not an interface name"),
+    ("device = mpt0", "dev\x1b[31m = 1", 2, "unknown key 'dev?[31m'"),  # no control characters go to a terminal
     ("device = mpt0", "", 1, "[tunnel] device is missing"),
     ("10.99.0.1/24", "10.99.0.1", 3, "addresses with prefix lengths"),
     ("10.99.0.1/24", "10.99.0.1/33", 3, "addresses with prefix lengths"),
     ("10.99.0.1/24", ", ".join(["10.99.0.1/24"] * 8), 3, "a list of at most 8 addresses"),
-    ("10.99.0.1/24", "10.99.0.1/24," * 50, 3, "a list of at most 8 addresses"),
     ("key_file = key", "", 1, "key_file is missing"),
     ("key_file = key", "key_file =", 4, "key_file: '' is not a text of 1 to 1023 characters"),
-    ("key_file = key", f"key_file = {'k' * 1024}", 4, "is not a text of 1 to 1023 characters"),
     ("key_file = key", "key_file = nothing", 1, "cannot read 'nothing': No such file"),
     ("key_file = key", f"key_file = key\ncontrol = /{'c' * 107}", 5, "is not a text of 1 to 107 characters"),
     ("key_file = key", "key_file = key\nport = 65536", 5, "port: '65536' is not a whole number from 1 to 65535"),
@@ -129,10 +128,6 @@ def test_a_key_that_others_may_read_or_guess_is_refused(check, tmp_path, mode, k
     (tmp_path / "key").chmod(mode)
     code, output = check(GOOD)
     assert code == 2 and words in output
-
-
-def test_what_a_file_holds_is_not_passed_to_the_terminal(check):
-    assert check("[tunnel]\ndev\x1b[31m = 1\n")[1].startswith("tunnel.conf:2: unknown key 'dev?[31m'")
 
 
 @pytest.mark.parametrize("comment", ["", "# = [path]", string.punctuation, "\t'\"x=1"])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.relay_line import MS, TCP4, VARIANTS, VNET, WITH_FLAGS, checksum, content
+from tests.support.tcp_frames import ipv4, tcp
 from tests.support.tunnel_ends import (
     FLOWHASH,
     REDUNDANT,
@@ -140,6 +141,12 @@ def test_a_wrong_checksum_is_not_covered_up(which):
     assert single(packets[which]) in written and packets_of(written) == packets
 
 
+def with_tcp_checksum(packet: bytes) -> bytes:
+    pseudo = packet[12:20] + struct.pack("!BBH", 0, 6, len(packet) - 20)
+    done = checksum(pseudo + packet[20:36] + b"\0\0" + packet[38:])
+    return packet[:36] + done.to_bytes(2, "big") + packet[38:]
+
+
 FIELDS = {"traffic class": 1, "TTL": 8, "source": 15, "port": 21, "acknowledgement": 31, "window": 35, "option": 45}
 
 
@@ -151,10 +158,8 @@ def test_packets_that_differ_in_more_than_order_are_not_merged(at):
     changed[at] ^= 1
     changed[10:12] = b"\0\0"
     changed[10:12] = checksum(bytes(changed[:20])).to_bytes(2, "big")
-    changed[36:38] = b"\0\0"
-    pseudo = bytes(changed[12:20]) + struct.pack("!BBH", 0, 6, len(changed) - 20)
-    changed[36:38] = checksum(pseudo + bytes(changed[20:])).to_bytes(2, "big")
-    assert delivered(end, [first, bytes(changed)]) == [single(first), single(bytes(changed))]
+    other = with_tcp_checksum(bytes(changed))
+    assert delivered(end, [first, other]) == [single(first), single(other)]
 
 
 @pytest.mark.parametrize(
@@ -206,11 +211,8 @@ def test_without_a_path_packets_are_counted_and_take_no_number():
 
 def syn(mss: int, before: bytes = b"") -> bytes:
     options = before + struct.pack("!BBH", 2, 4, mss)
-    options += b"\x01" * (-len(options) % 4)
-    tcp = struct.pack("!HHIIBBHHH", 1, 2, 3, 0, (20 + len(options)) // 4 << 4, 2, 9, 0, 0) + options
-    pseudo = b"\x0a\0\0\1\x0a\0\0\2" + struct.pack("!BBH", 0, 6, len(tcp))
-    tcp = tcp[:16] + checksum(pseudo + tcp).to_bytes(2, "big") + tcp[18:]
-    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2") + tcp
+    frame = ipv4(tcp(options + b"\x01" * (-len(options) % 4)))
+    return with_tcp_checksum(frame[14:])
 
 
 @pytest.mark.parametrize("before", [b"", b"\x01", b"\x01\x01\x08\x0a" + bytes(8), b"\x08\x0a" + bytes(8)])

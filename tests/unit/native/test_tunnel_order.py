@@ -15,7 +15,6 @@ def arrive(end, *numbers, path=0, now=0, base=0):
 
 
 @given(order=st.permutations(range(1, 60)))
-@settings(max_examples=60, deadline=None)
 def test_within_the_window_any_order_is_put_right(order):
     end = End()
     assert arrive(end, 0) == [0]
@@ -55,7 +54,6 @@ def test_a_full_window_moves_on():
     assert arrive(end, 1) == [] and end.counter("stale") == 1, "too long ago to know whether it came"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 1), st.integers(0, 2000)), max_size=60),
     st.booleans(),

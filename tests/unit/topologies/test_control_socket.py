@@ -41,10 +41,6 @@ def reply(path, process) -> dict:
     return ask(path, "stats", process=process, program="the relay of link a:b", subject="link a:b")
 
 
-def test_an_answer_is_read(answering, running):
-    assert reply(answering(b'{"name": "a:b"}'), running) == {"name": "a:b"}
-
-
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [

@@ -1,10 +1,10 @@
 """The doctor's logic: findings from the results of probes, the summary of the machine, and the report."""
 
-import dataclasses
 import io
 import json
 from collections import Counter
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
@@ -30,8 +30,9 @@ MACHINE = {
 ALL_CHECKS = [*CHECKS, privileges.sandbox_check(lambda: 0)]
 
 
-def a_check(probe: Callable[[], Finding] = lambda: ok("1.0"), *, name: str = "thing", **fields: object) -> Check:
-    return Check("area", name, probe, "It costs.", "sudo apt-get install thing", **fields)
+def a_check(probe: Callable[[], Finding] = lambda: ok("1.0"), **fields: object) -> Check:
+    usual = {"area": "area", "name": "thing", "costs": "It costs.", "remedy": "sudo apt-get install thing"}
+    return Check(probe=probe, **{**usual, **fields})
 
 
 def a_result(state: State = State.OK, *, name: str = "thing", required: bool = False, **fields: str) -> CheckResult:
@@ -43,28 +44,15 @@ def an_examination(*results: CheckResult, loaded: tuple[str, ...] = ()) -> Exami
     return Examination(MACHINE, results, loaded)
 
 
-def failing(error: BaseException) -> Callable[[], Finding]:
-    def probe() -> Finding:
-        raise error
-
-    return probe
-
-
 @pytest.fixture
 def no_namespaces(monkeypatch):
     """Runs sandboxed checks in this process."""
     monkeypatch.setattr(sandbox, "run_inside", lambda body: body())
 
 
-# Checks
-
-
 def test_every_check_has_a_name_of_its_own_and_says_what_its_absence_costs_and_what_mends_it():
     assert [name for name, count in Counter(check.name for check in ALL_CHECKS).items() if count > 1] == []
     assert [check.name for check in ALL_CHECKS if not (check.costs.endswith(".") and check.remedy and check.area)] == []
-
-
-# What the end of a probe means
 
 
 @pytest.mark.parametrize(
@@ -76,7 +64,7 @@ def test_every_check_has_a_name_of_its_own_and_says_what_its_absence_costs_and_w
     ],
 )
 def test_what_a_probe_raises_is_told_as_missing_only_if_it_says_so(error, state, found, remedy):
-    result = examine(a_check(failing(error)))
+    result = examine(a_check(Mock(side_effect=error)))
 
     assert result.state is state
     assert found in result.found and remedy in result.remedy
@@ -106,15 +94,12 @@ def test_commands_that_fail_tell_missing_from_not_permitted(script, state, found
     assert "exit code" not in finding.found
 
 
-# All checks together
-
-
 def test_one_bad_probe_does_not_spoil_the_others_and_areas_stay_together(no_namespaces):
     checks = [
-        a_check(failing(RuntimeError("broken")), name="bad outside"),
-        dataclasses.replace(a_check(name="good outside"), area="another"),
-        a_check(failing(RuntimeError("broken")), name="bad inside", sandboxed=True),
-        dataclasses.replace(a_check(name="good inside", sandboxed=True), area="a third"),
+        a_check(Mock(side_effect=RuntimeError("broken")), name="bad outside"),
+        a_check(name="good outside", area="another"),
+        a_check(Mock(side_effect=RuntimeError("broken")), name="bad inside", sandboxed=True),
+        a_check(name="good inside", area="a third", sandboxed=True),
     ]
 
     results = examine_machine(checks).results
@@ -123,7 +108,8 @@ def test_one_bad_probe_does_not_spoil_the_others_and_areas_stay_together(no_name
 
 
 def test_what_was_tried_before_a_sandbox_was_killed_is_kept(monkeypatch):
-    checks = [a_check(name="first", sandboxed=True), a_check(failing(SystemExit(137)), name="fatal", sandboxed=True)]
+    fatal = Mock(side_effect=SystemExit(137))
+    checks = [a_check(name="first", sandboxed=True), a_check(fatal, name="fatal", sandboxed=True)]
 
     def killed(body: Callable[[], int]) -> int:
         with pytest.raises(SystemExit):
@@ -143,9 +129,6 @@ def test_modules_that_the_kernel_loads_meanwhile_are_named(no_namespaces, monkey
     monkeypatch.setattr(kernel_modules, "loaded", lambda: next(lists))
 
     assert examine_machine([a_check()]).loaded_modules == ("sch_netem",)
-
-
-# Exit code, summary, JSON, table
 
 
 @pytest.mark.parametrize(("state", "required"), [(State.MISSING, False), (State.UNKNOWN, True), (State.LIMITED, True)])
@@ -182,9 +165,6 @@ def test_the_table_tells_what_is_missing_once_for_neighbours_that_lack_the_same(
     assert [line.rstrip() for line in console.export_text().splitlines()] == golden.splitlines()
 
 
-# The command
-
-
 @pytest.mark.parametrize(("state", "code"), [(State.OK, 0), (State.MISSING, 3)])
 def test_the_command_prints_one_object_of_the_promised_form_and_returns_the_exit_code(monkeypatch, capsys, state, code):
     examination = an_examination(a_result(state, name="tun", required=True), loaded=("tun",))
@@ -206,9 +186,6 @@ def test_the_command_says_why_it_refuses(monkeypatch, capsys):
     assert "within a run" in capsys.readouterr().err
 
 
-# Judgements
-
-
 def test_timers_are_judged_by_the_99th_percentile():
     assert machine.judge_timer([50.0] * 99 + [9000.0]).state is State.OK
     assert machine.judge_timer([50.0] * 98 + [9000.0] * 2).state is State.LIMITED
@@ -226,9 +203,7 @@ APPARMOR, LARGEST = "kernel.apparmor_restrict_unprivileged_userns", "user.max_us
 @pytest.mark.parametrize(
     ("settings", "remedy"),
     [
-        ({APPARMOR: "1"}, f"sudo sysctl -w {APPARMOR}=0"),
         ({"kernel.unprivileged_userns_clone": "0"}, "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
-        ({LARGEST: "0"}, f"sudo sysctl -w {LARGEST}=10000"),
         ({APPARMOR: "1", LARGEST: "0"}, f"sudo sysctl -w {APPARMOR}=0 {LARGEST}=10000"),
         ({APPARMOR: "0", LARGEST: "63000"}, "as root"),
     ],

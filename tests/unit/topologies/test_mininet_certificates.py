@@ -107,15 +107,6 @@ def test_a_short_command_is_judged_by_the_second_that_ends_with_it(network, cert
     assert "faithful, cubic: 36 % idle" in certifier.certificate(mark)
 
 
-def test_without_packets_there_is_a_certificate_only_where_it_is_asked_for(network, certifier):
-    mark = certifier.mark()
-    network.passes(certifier, 1, sent=0)
-
-    assert certifier.certificate(mark) is None
-    assert certifier.certificate() is None
-    assert "unusable" in certifier.certificate(mark, always=True)
-
-
 def test_the_end_is_judged_by_all_seconds_with_packets_of_all_networks(network, certifier):
     network.passes(certifier, 100, 100, 0)
     network.passes(certifier, *[0] * 50, sent=0)

@@ -68,13 +68,8 @@ def test_the_league_has_a_transport_for_each_scheduler_of_mptcp_and_its_usual_pl
     assert hosts["mptcp ecf"]["subflows"] == 1 and hosts["tcp"]["subflows"] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ("--scheduler blast", "--scheduler: 'blast' is unknown"),
-        ("--transports tcp --scheduler ecf", "no transport of the plan is mptcp"),
-    ],
-)
-def test_the_league_refuses_what_makes_no_sense(words, reason):
-    with pytest.raises(UsageError, match=reason):
-        plan_of(LEAGUE, *words.split())
+def test_the_league_refuses_what_makes_no_sense():
+    with pytest.raises(UsageError, match="--scheduler: 'blast' is unknown"):
+        plan_of(LEAGUE, "--scheduler", "blast")
+    with pytest.raises(UsageError, match="no transport of the plan is mptcp"):
+        plan_of(LEAGUE, "--transports", "tcp", "--scheduler", "ecf")

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from tests.support.link_pair import balanced
 from topologies.links import dualpi2
 from topologies.links.netem_counters import NO_LOSS, Reading
 from topologies.links.spec import LinkSpec
@@ -16,9 +17,9 @@ NAMES = ("near", "rate", "land", "far")
 DEVICES = "Inter-|   Receive   |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes\n"
 
 
-def qdisc(kind: str, handle: str, packets: int, drops: int = 0, qlen: int = 0, **more: int) -> dict:
-    sizes = {"bytes": packets * 100, "backlog": qlen * 100}
-    return {"kind": kind, "handle": handle, "packets": packets, "drops": drops, "qlen": qlen, **sizes, **more}
+def qdisc(kind: str, handle: str, packets: int, drops: int = 0, **more: int) -> dict:
+    sizes = {"packets": packets, "bytes": packets * 100, "qlen": 0, "backlog": 0}
+    return {"kind": kind, "handle": handle, "drops": drops, **sizes, **more}
 
 
 def reading(entered: int, rate: list[dict], netem: dict, refused: int = 0) -> Reading:
@@ -27,11 +28,6 @@ def reading(entered: int, rate: list[dict], netem: dict, refused: int = 0) -> Re
     tc_told = [json.dumps([{"total acts": 0}, {"actions": [gate]}]), "[]", queues, "[]", json.dumps([netem])]
     devices = "".join(f"  {name}: 1 2 0 0 0 0 0 0 3 4 5 {refused if name == 'far' else 0} 0 0 0 0\n" for name in NAMES)
     return Reading.parse("\n".join(tc_told) + "\n\n", DEVICES + devices, NAMES)
-
-
-def balanced(counters: dict) -> bool:
-    gone = counters["out_packets"] + sum(counters["drops"].values()) + counters["queued_packets"]
-    return counters["in_packets"] + counters["duplicated_packets"] == gone
 
 
 def test_segments_of_dropped_gso_packets_are_counted_once_nothing_waits():

@@ -117,7 +117,6 @@ def test_paths_of_a_fabric_are_disjoint_and_hosts_have_an_address_for_each_or_on
         (lambda: MultipathPair(paths="many"), "paths"),
         (lambda: MultipathPair(family=5), "family"),
         (lambda: MultipathPair(paths=3, links=TEXTS), "links: 2 links for 3 paths"),
-        (lambda: MultipathPair(links="bandwidth=fast"), "bandwidth"),
         (lambda: MultipathPair(switched="perhaps"), "switched"),
         (lambda: DtnPair(link="bandwith=10Mbit"), "did you mean 'bandwidth'"),
         (lambda: Fabric(edges=10, hosts=26), "hosts"),

@@ -73,7 +73,6 @@ def test_netem_has_room_for_all_that_is_in_propagation_in_the_smallest_packets()
         (LinkSpec(bandwidth_bps=100_000_000), "bfifo", 12500),
         (LinkSpec(bandwidth_bps=10_000_000), "bfifo", 0),
         (LinkSpec(bandwidth_bps=100_000_000), "pfifo", 0),
-        (LinkSpec(discipline="codel"), "codel", 0),
         (LinkSpec(loss=0.1), "bfifo", 0),
         (LinkSpec(bandwidth_bps=100_000_000, framing="ethernet"), "bfifo", 0),
     ],
