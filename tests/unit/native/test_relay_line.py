@@ -118,6 +118,15 @@ def test_one_effect_does_not_change_the_chances_of_another():
     assert sum(one.data != other.data for one, other in pairs) > 100
 
 
+def test_bursts_have_the_length_and_the_share_of_their_chain():
+    count, enter, leave = 30_000, 0.02, 0.25
+    arrived = set(survivors(f"burst_enter={enter},burst_leave={leave}", count))
+    lost = [number not in arrived for number in range(count)]
+    bursts = "".join("x" if each else " " for each in lost).split()
+    assert sum(lost) / count == pytest.approx(enter / (enter + leave), rel=0.1)
+    assert statistics.fmean(map(len, bursts)) == pytest.approx(1 / leave, rel=0.1)
+
+
 def test_good_and_bad_states_lose_as_told():
     arrived = survivors("burst_enter=0.5,burst_leave=0.5,burst_loss_bad=0.4,burst_loss_good=0.2", 20_000)
     assert len(arrived) / 20_000 == pytest.approx(0.7, abs=0.02)
@@ -171,6 +180,12 @@ def test_normal_jitter_has_its_mean_and_deviation():
     beyond = sum(abs(delay - 10 * MS) > 2 * MS for delay in found) / len(found)
     assert 0.03 < beyond < 0.06  # 4.6 % of a normal distribution, none of a uniform one
     assert min(delays(Line("delay_ns=100000,jitter_ns=1000000"), 500)) == 0, "a delay is never below zero"
+
+
+def test_uniform_jitter_fills_its_width():
+    found = delays(Line("delay_ns=10000000,jitter_ns=2000000,jitter=uniform"))
+    assert 8 * MS <= min(found) < 8.02 * MS and 11.98 * MS < max(found) <= 12 * MS
+    assert statistics.stdev(found) == pytest.approx(4 * MS / 12**0.5, rel=0.04)
 
 
 def test_a_frame_that_overtakes_is_not_late():
