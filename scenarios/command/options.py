@@ -215,7 +215,8 @@ def _add_resume_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--load-algorithms",
         action="store_true",
-        help="with --resume: load the congestion controls that the stored plan names and this kernel lacks",
+        help="with --resume: load the congestion controls that the stored plan names and this kernel lacks (in virtual "
+        "time: those given as C files)",
     )
 
 

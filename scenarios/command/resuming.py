@@ -6,8 +6,10 @@ from typing import Any
 from pydantic import ValidationError
 
 import congestion
+from congestion.sources import is_file
 from experiments.plan import Plan
 from experiments.scenario import Scenario
+from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.records import RunRecord
 from results.store.location import StoreLocation
@@ -64,7 +66,10 @@ def _require_known_algorithms(scenario: Scenario, plan: Plan) -> None:
         }
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"--resume: the plan is not one of {scenario.name} as installed here: {error!r}") from error
-    if unknown := sorted(map(str, named - set(congestion.available()))):
+    unknown = sorted(map(str, named - set(congestion.available())))
+    if plan.clock is Clock.VIRTUAL:  # its kernel is not this machine's, but a file is compiled here
+        unknown = [algorithm for algorithm in unknown if is_file(algorithm)]
+    if unknown:
         raise UsageError(
             f"--resume: the stored plan would load congestion controls into the kernel: {', '.join(unknown)}",
             "if you know that plan, add --load-algorithms",

@@ -119,7 +119,7 @@ def _dry_run(wanted: Sequence[Part], folder: Path, options: argparse.Namespace) 
         print(f"{state.part.name:32} {state.next:9} {cells:20} {state.part.clock:8} {left}")
         words = command(state, folder, jobs, options.cluster)
         print(f"  {' '.join(['python', *words[words.index('-m') :]])}")
-    print(f"about {format_span(sum(remaining_s(state, jobs) for state in states))} on {CORES} cores")
+    print(f"about {format_span(sum(remaining_s(state, jobs) for state in states))} on {jobs or CORES} cores")
     return 0
 
 

@@ -8,6 +8,7 @@ import pytest
 import congestion
 from experiments.parameters import Axis, PlanRequest, Setting, at_least, comma_separated
 from experiments.plan import Plan, restrictions
+from flightpath.clock import Clock
 from flightpath.errors import UsageError
 from results.records import RunStatus
 from results.store.location import StoreLocation
@@ -21,9 +22,9 @@ from tests.support.stored_runs import simple
 HERE = {"host": platform.node()}
 
 
-def plan(*algorithms: str) -> dict:
+def plan(*algorithms: str, clock: Clock = Clock.REAL) -> dict:
     axes = {"algorithm": algorithms, "against": (NOBODY,)}
-    return Plan("quick", axes, {"given": {name: name for name in algorithms}}).as_json()
+    return Plan("quick", axes, {"given": {name: name for name in algorithms}}, clock=clock).as_json()
 
 
 def resume(store: Store, *words: str, run: str = "latest") -> tuple[str, Plan]:
@@ -63,6 +64,15 @@ def test_what_another_machine_began_or_would_load_into_the_kernel_needs_a_word(s
     with pytest.raises(UsageError, match=rf"{message}.*\n.*{word}"):
         resume(store)
     assert resume(store, word)[0] == run_id
+
+
+def test_in_virtual_time_names_need_no_word_for_no_kernel_here_gets_them_and_files_do(store):
+    assert "elastic" not in congestion.available()
+    run_id = store.begin_run("congestion_race", plan("elastic", clock=Clock.VIRTUAL), HERE, ["x"])
+    assert resume(store)[0] == run_id
+    store.begin_run("congestion_race", plan("/tmp/theirs.bpf.c", clock=Clock.VIRTUAL), HERE, ["x"])
+    with pytest.raises(UsageError, match="would load"):
+        resume(store)
 
 
 @pytest.mark.parametrize(

@@ -175,12 +175,13 @@ def test_the_papers_own_sizes_are_a_run_of_their_own(tmp_path, capsys):
 
 def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     folder = tmp_path / "none"
-    words = ["dtn_window", "multipath_10gbe", "--results", str(folder), "--jobs", "2"]
+    words = ["dtn_window", "multipath_10gbe", "--results", str(folder), "--jobs", "3"]
     assert main(["--dry-run", *words]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("multipath_10gbe"), "what needs a quiet machine comes first"
     assert f" --clock real --scale 1 --results {folder}\n" in printed, "on the real clock there are no parallel cells"
-    assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 2" in printed
+    assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 3" in printed
+    assert printed.endswith(" on 3 cores\n")
     assert not folder.exists()
 
 
