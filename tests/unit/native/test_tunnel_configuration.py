@@ -73,6 +73,7 @@ MISTAKES = [
     ("10.99.0.1/24", "10.99.0.1", 3, "addresses with prefix lengths"),
     ("10.99.0.1/24", "10.99.0.1/33", 3, "addresses with prefix lengths"),
     ("10.99.0.1/24", ", ".join(["10.99.0.1/24"] * 8), 3, "a list of at most 8 addresses"),
+    ("10.99.0.1/24", "10.99.0.1/24" + "," * 500, 3, "a list of at most 8 addresses"),
     ("key_file = key", "", 1, "key_file is missing"),
     ("key_file = key", "key_file =", 4, "key_file: '' is not a text of 1 to 1023 characters"),
     ("key_file = key", "key_file = nothing", 1, "cannot read 'nothing': No such file"),
