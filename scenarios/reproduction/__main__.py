@@ -11,7 +11,7 @@ from flightpath.command_line import check_jobs, run_command, sigterm_as_interrup
 from flightpath.errors import MeasurementFailed, UsageError
 from flightpath.parsers import Parser
 from flightpath.project import PROJECT
-from flightpath.units import format_span
+from flightpath.units import counted, format_span
 from results.store.store import Store
 from scenarios.reproduction import check, parts, writing
 from scenarios.reproduction.measuring import command, measure, remaining_s
@@ -119,7 +119,8 @@ def _dry_run(wanted: Sequence[Part], folder: Path, options: argparse.Namespace) 
         print(f"{state.part.name:32} {state.next:9} {cells:20} {state.part.clock:8} {left}")
         words = command(state, folder, jobs, options.cluster)
         print(f"  {' '.join(['python', *words[words.index('-m') :]])}")
-    print(f"about {format_span(sum(remaining_s(state, jobs) for state in states))} on {jobs or CORES} cores")
+    total = format_span(sum(remaining_s(state, jobs) for state in states))
+    print(f"about {total} on {counted(jobs or CORES, 'core')}")
     return 0
 
 

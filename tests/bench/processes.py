@@ -3,17 +3,9 @@
 import contextlib
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.support import host_programs
-
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-
-
-def program(name: str, *words: object) -> list[str]:
-    """The command of one of host_programs.py."""
-    return [sys.executable, "-I", "-S", host_programs.__file__, name, *map(str, words)]
 
 
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:

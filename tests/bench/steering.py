@@ -19,7 +19,7 @@ from flightpath.waiting import wait_until
 from probes.transfers.stream import Stream
 from services.stream import StreamServer
 from tests.bench.figures import Figure
-from tests.bench.processes import program
+from tests.support.host_programs import program
 from tests.support.killed import killed_at_end
 from tests.support.steering_tools import serving
 from topologies.fabric import Fabric

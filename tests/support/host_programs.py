@@ -14,6 +14,11 @@ import time
 PORT, SERVING_PORT, UDP_PORT = 6000, 5001, 4754
 
 
+def program(name: str, *words: object) -> list[str]:
+    """The command that runs one of these functions."""
+    return [sys.executable, "-I", "-S", __file__, name, *map(str, words)]
+
+
 def family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 

@@ -2,11 +2,10 @@
 
 import contextlib
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
-from flightpath.project import PROJECT
+from tests.support.host_programs import program
 from tests.support.killed import killed_at_end
 from topologies.hosts.multihomed import MultihomedHost
 from topologies.links.spec import LinkSpec
@@ -14,7 +13,6 @@ from topologies.multipath_pair import MultipathPair
 from topologies.testbed.testbed import Testbed
 from topologies.testbed.tunnel import Tunnel
 
-PROGRAMS = [sys.executable, str(PROJECT / "tests" / "support" / "host_programs.py")]
 PATH = LinkSpec(bandwidth_bps=50_000_000, delay_s=0.002)
 FAST = LinkSpec(bandwidth_bps=1_000_000_000, delay_s=0.0005)
 MEGABYTE = 1_000_000
@@ -23,7 +21,7 @@ MEGABYTE = 1_000_000
 @contextlib.contextmanager
 def running(host: MultihomedHost, *argv: str) -> Iterator[subprocess.Popen]:
     """A program of host_programs.py that listens, in a host."""
-    with killed_at_end(host.popen([*PROGRAMS, *argv], stdout=subprocess.PIPE, text=True)) as process:
+    with killed_at_end(host.popen(program(*argv), stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout.readline() == "listening\n"
         yield process
 
@@ -45,7 +43,7 @@ class Net:
         target = tunnel.address(self.h2, family)
         with running(self.h2, "receive", target, str(size)) as receiver:
             start = time.monotonic()
-            self.h1.run([*PROGRAMS, "send", target, str(size)])
+            self.h1.run(program("send", target, size))
             assert receiver.stdout.readline() == "same\n"
             return time.monotonic() - start
 
@@ -53,7 +51,7 @@ class Net:
         """Numbers of datagrams that came, came twice, and came out of order, and the longest pause in ns."""
         target = tunnel.address(self.h2)
         with running(self.h2, "count", target, str(total)) as counter:
-            self.h1.run([*PROGRAMS, "emit", target, str(total), str(size), str(per_second)])
+            self.h1.run(program("emit", target, total, size, per_second))
             return [int(word) for word in counter.stdout.readline().split()]
 
 

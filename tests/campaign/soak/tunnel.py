@@ -10,10 +10,11 @@ from typing import Any
 
 from flightpath.waiting import wait_until
 from tests.bench.hosts import Pair, iperf_server, pair
-from tests.bench.processes import QUIET, program
+from tests.bench.processes import QUIET
 from tests.campaign.outcome import Outcome
 from tests.campaign.soak.memory_use import MEGABYTE, MemoryUse
 from tests.support.c_builds import make
+from tests.support.host_programs import program
 from tests.support.killed import killed_at_end
 from tests.support.steering_tools import mib_counter
 from tests.support.tunnel_net import running
