@@ -16,6 +16,7 @@ from rich.table import Table
 
 from flightpath.command_line import exit_code_of
 from flightpath.errors import UsageError
+from flightpath.terminal import plain
 from tests.support.running.times import Phase, TestTime, phases
 
 
@@ -62,7 +63,8 @@ def _processor_s(tests: Iterable[TestTime]) -> float:
 def _of_costly(tests: dict[str, TestTime], count: int) -> Table:
     table = _table("most processor time", "seconds", "of processors", "outcome")
     for name, test in sorted(tests.items(), key=lambda item: -item[1].processor_s)[:count]:
-        table.add_row(name.removeprefix("tests/"), f"{test.seconds:.1f}", f"{test.processor_s:.1f}", test.outcome)
+        times_s = (f"{seconds:.1f}" for seconds in (test.seconds, test.processor_s))
+        table.add_row(plain(name.removeprefix("tests/")), *times_s, test.outcome)
     return table
 
 
