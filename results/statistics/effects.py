@@ -40,7 +40,7 @@ def between(before: Sequence[float], after: Sequence[float]) -> Effect:
     """
     if not before or not after:
         raise ValueError("an effect needs values on both sides")
-    first, last, p = statistics.fmean(before), statistics.fmean(after), None
+    first, last, p = statistics.mean(before), statistics.mean(after), None
     relative = min(*before, *after) > 0
     change = growth_percent(before, after) if relative else difference_of_means(after, before)
     if min(len(before), len(after)) > 1:
@@ -72,7 +72,7 @@ def against_history(history: Sequence[float], today: float) -> Effect:
 
 def difference_of_means(later: Sequence[float], earlier: Sequence[float]) -> Estimate:
     """Returns the difference of two means with Welch's interval; without one if a sample has a single value."""
-    difference, count = statistics.fmean(later) - statistics.fmean(earlier), min(len(later), len(earlier))
+    difference, count = statistics.mean(later) - statistics.mean(earlier), min(len(later), len(earlier))
     if count == 1:
         return Estimate(difference, None, None, 1)
     variance, freedom = _difference_spread(later, earlier)

@@ -1,4 +1,8 @@
-"""Means, medians and ratios with their 95 % confidence intervals, and summaries of cells."""
+"""Means, medians and ratios with their 95 % confidence intervals, and summaries of cells.
+
+Means are exact: with `fmean` those of two and of three equal values may differ in the last bit, and in virtual time,
+where repetitions are equal, no interval covers that.
+"""
 
 import math
 import re
@@ -64,7 +68,7 @@ def mean(values: Sequence[float]) -> Estimate:
     """
     if not values:
         raise ValueError("a mean needs values")
-    centre = statistics.fmean(values)
+    centre = statistics.mean(values)
     if len(values) == 1:
         return Estimate(centre, None, None, 1)
     error = statistics.stdev(values) / math.sqrt(len(values))
@@ -107,7 +111,7 @@ def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> 
     """
     if not numerator or not denominator:
         raise ValueError("a ratio needs values on both sides")
-    above, below = statistics.fmean(numerator), statistics.fmean(denominator)
+    above, below = statistics.mean(numerator), statistics.mean(denominator)
     if above <= 0 or below <= 0:
         raise ValueError(f"a ratio of means needs positive means, not {above:g} and {below:g}")
     count = min(len(numerator), len(denominator))
@@ -121,7 +125,7 @@ def ratio_of_means(numerator: Sequence[float], denominator: Sequence[float]) -> 
 def log_ratio_spread(numerator: Sequence[float], denominator: Sequence[float]) -> tuple[float, float]:
     """Returns variance and degrees of freedom of the logarithm of a ratio of means; samples have two values or more."""
     return welch(
-        [(statistics.variance(s) / (len(s) * statistics.fmean(s) ** 2), len(s) - 1) for s in (numerator, denominator)]
+        [(statistics.variance(s) / (len(s) * statistics.mean(s) ** 2), len(s) - 1) for s in (numerator, denominator)]
     )
 
 
@@ -166,13 +170,13 @@ def relative_deviation(values: Sequence[float]) -> Estimate:
     Raises:
         ValueError: there are no values, or their mean is not positive.
     """
-    if not values or statistics.fmean(values) <= 0:
+    if not values or statistics.mean(values) <= 0:
         raise ValueError("a relative deviation needs values with a positive mean")
     if len(values) == 1:
         return Estimate(0.0, None, None, 1)
     from scipy import special
 
-    deviation, freedom = 100 * statistics.stdev(values) / statistics.fmean(values), len(values) - 1
+    deviation, freedom = 100 * statistics.stdev(values) / statistics.mean(values), len(values) - 1
     tail = (1 - CONFIDENCE) / 2
     low, high = (deviation * math.sqrt(freedom / special.chdtri(freedom, share)) for share in (tail, 1 - tail))
     return Estimate(deviation, float(low), float(high), len(values))

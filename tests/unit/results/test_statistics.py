@@ -74,6 +74,8 @@ def test_ratio_by_hand():
 def test_growth():
     grown = estimates.growth_percent([100.0, 100.0], [150.0, 150.0])
     assert (grown.value, grown.low, grown.high) == pytest.approx((50, 50, 50))
+    none = estimates.growth_percent([10.7] * 2, [10.7] * 3)
+    assert (none.value, none.low, none.high) == (0, 0, 0)
     with pytest.raises(ValueError, match="positive"):
         estimates.growth_percent([0.0], [1.0])
 
@@ -128,7 +130,13 @@ def test_an_effect_turned_round_says_the_opposite(first, second):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "p"), [([0.0, 0.0], [0.0, 0.0], 1.0), ([0.0, 0.0], [3.0, 3.0], 0.0), ([5.0], [6.0, 7.0], None)]
+    ("before", "after", "p"),
+    [
+        ([0.0, 0.0], [0.0, 0.0], 1.0),
+        ([10.7] * 2, [10.7] * 3, 1.0),
+        ([0.0, 0.0], [3.0, 3.0], 0.0),
+        ([5.0], [6.0, 7.0], None),
+    ],
 )
 def test_equal_constants_do_not_differ_and_other_constants_do(before, after, p):
     assert effects.between(before, after).p == p
