@@ -64,7 +64,7 @@ class Ping(Probe):
             raise MeasurementFailed(f"{command}: {stderr.strip() or f'none of {self.count} requests was answered'}")
         rtts = tuple(rtt for _, rtt in answers)
         metrics = {
-            "rtt": Metric(statistics.fmean(rtts), "ms"),
+            "rtt": Metric(statistics.mean(rtts), "ms"),
             "rtt_min": Metric(min(rtts), "ms"),
             "lost": Metric(100 * (1 - len(answers) / self.count), "%"),
         }
