@@ -85,8 +85,12 @@ _BARS = transfer_bars(("fig2", "fig2", "fig3_4", "fig7"), "Mbit/s", by="configur
 _OF_ALL_PATHS = {
     **_BARS,
     "fig3_4_download": only("configuration", ONE_SIZE, _BARS["fig3_4_download"]),
-    "fig3_4_course": _extremes_over_time(
-        series="ftp_carried", title="Downloads by FTP: what the paths carry", y_label="Mbit/s", scale=1e-6
+    "fig3_4_course": only(
+        "configuration",
+        ONE_SIZE,
+        _extremes_over_time(
+            series="ftp_carried", title="Downloads by FTP: what the paths carry", y_label="Mbit/s", scale=1e-6
+        ),
     ),
     "fig5_6_cpu": _extremes_over_time(
         series="busy", title="Processors of the whole machine, iperf3 and then FTP", y_label="busy (%)"

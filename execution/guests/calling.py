@@ -15,6 +15,10 @@ from flightpath.launcher import python_module
 
 _Value = TypeVar("_Value")
 
+_SAME_ANYWHERE = "/usr/bin/env", "PYDANTIC_DISABLE_PLUGINS=__all__"
+"""When pydantic is imported it looks for plugins, and so reads the metadata of every installed package: with more of
+them a program has more in memory, and in virtual time other random numbers."""
+
 _MAX_CHARACTERS = 6000
 """Most of a traceback that is shown: its end."""
 
@@ -90,7 +94,7 @@ def called(
         request: what it is called with.
     """
     returns = Returns.of(function)
-    guest = start(python_module("flightpath.calls", name_of(function)))
+    guest = start((*_SAME_ANYWHERE, *python_module("flightpath.calls", name_of(function))))
     write(request, guest.shared, REQUEST)
     with guest:
         yield GuestCall(guest, returns)
