@@ -180,7 +180,7 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert printed.startswith("multipath_10gbe"), "what needs a quiet machine comes first"
     assert f" --clock real --scale 1 --results {folder}\n" in printed, "on the real clock there are no parallel cells"
-    assert "dtn_window" in printed and "0 of 54 cells" in printed and f"--results {folder} --jobs 3" in printed
+    assert "dtn_window" in printed and "0 of 30 cells" in printed and f"--results {folder} --jobs 3" in printed
     assert printed.endswith(" on 3 cores\n")
     assert not folder.exists()
 
