@@ -182,6 +182,21 @@ def relative_deviation(values: Sequence[float]) -> Estimate:
     return Estimate(deviation, float(low), float(high), len(values))
 
 
+def farthest(values: Sequence[float]) -> Estimate:
+    """Returns the distance of the value farthest from their mean, in % of the mean.
+
+    It describes these values, not others to come: its interval is the value itself. For a single value it is 0, without
+    an interval.
+
+    Raises:
+        ValueError: there are no values, or their mean is not positive.
+    """
+    if not values or (centre := statistics.fmean(values)) <= 0:
+        raise ValueError("a relative distance needs values with a positive mean")
+    far = 100 * max(abs(value - centre) for value in values) / centre
+    return Estimate(far, far, far, len(values)) if len(values) > 1 else Estimate(0.0, None, None, 1)
+
+
 def difference(before: Estimate, after: Estimate) -> Estimate:
     """Returns the difference of two independent estimates in their unit.
 

@@ -23,7 +23,7 @@ from experiments.judging import (
 )
 from results.metrics import of_network
 from results.records import Cell, CellResult, Certificate, ClaimVerdict, Measurement, Metric, Series, Verdict
-from results.statistics.estimates import Estimate, difference, relative_deviation
+from results.statistics.estimates import Estimate, difference, farthest, relative_deviation
 
 YES, NO, NOT_DECIDED, NOT_TESTED = ClaimVerdict
 
@@ -191,3 +191,10 @@ def test_a_deviation_has_the_interval_of_the_variance():
     for wrong in ([], [-1.0, 1.0]):
         with pytest.raises(ValueError, match="positive mean"):
             relative_deviation(wrong)
+        with pytest.raises(ValueError, match="positive mean"):
+            farthest(wrong)
+
+
+def test_the_value_farthest_from_the_mean_describes_these_values_and_no_others():
+    assert farthest([95.0, 100.0, 100.0, 105.0]) == Estimate(5.0, 5.0, 5.0, 4)
+    assert farthest([5.0]) == Estimate(0.0, None, None, 1)
