@@ -40,11 +40,11 @@ class ProgressLine:
         bar_width = 24 if self._console.width >= _WIDE else 10
         self._room = max(0, self._console.width - len(f"{title}  100% 59:59 left  ") - bar_width)
         self._bar = Progress(
-            TextColumn(title),
+            TextColumn(title, markup=False),
             BarColumn(bar_width=bar_width),
             TextColumn("{task.percentage:3.0f}%"),
             TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             console=self._console,
             disable=not self._console.is_terminal,
         )

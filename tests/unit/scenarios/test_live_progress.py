@@ -85,10 +85,11 @@ def test_the_line_of_a_terminal_of_80_columns_shows_share_and_time_left_beside_a
     monkeypatch.setenv("COLUMNS", "80")
     program = """if True:
         from execution.progress_line import ProgressLine
-        with ProgressLine("congestion_quadpath", {"a" * 99: 10.0}) as line:
-            line.begin("a" * 99)
-            line.update("a" * 99, 0.4, "iperf3")
+        label = "[/x]" + "a" * 99
+        with ProgressLine("congestion_quadpath", {label: 10.0}) as line:
+            line.begin(label)
+            line.update(label, 0.4, "iperf3")
     """
     with Terminal([sys.executable, "-c", program]) as terminal:
         shown = terminal.read_to_end()
-    assert re.search(r" 40%.* 0:0\d left.* a+…", shown), shown
+    assert re.search(r" 40%.* 0:0\d left.* \[/x\]a+…", shown), shown
