@@ -29,7 +29,7 @@ from typing import TypeVar
 from flightpath import libc
 from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
-from flightpath.project import PROJECT
+from flightpath.project import BUILT_IN_SANDBOX, PROJECT, build_folder
 from topologies.sandbox.kernel_settings import CLONE_NEWNET, bring_up, write_sysctls
 
 CLONE_NEWNS = 0x00020000
@@ -225,6 +225,9 @@ def _mount_private(keep: list[Path]) -> None:
         _mount_empty(shared, "1777", keep)
     _mount_empty(Path("/run").resolve(), "0755", keep)
     TEMPORARY.mkdir(exist_ok=True)  # it exists if a kept folder is in it, as in a guest
+    if (built := build_folder()).is_dir():
+        BUILT_IN_SANDBOX.mkdir()
+        _mount(str(built), str(BUILT_IN_SANDBOX), None, MS_BIND)
     os.environ.update({_MARK: "1", "TMPDIR": str(TEMPORARY), "OVS_RUNDIR": "/run/openvswitch"})
 
 
