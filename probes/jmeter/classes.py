@@ -1,4 +1,7 @@
-"""The archive of JMeter's classes (`python -m probes.jmeter.classes PLAN`): with it Java starts in half the time."""
+"""The archive of JMeter's classes (`python -m probes.jmeter.classes PLAN`): with it Java starts in half the time.
+
+What it holds is part of what happens in virtual time, where `make setup` therefore makes it, the same on each machine.
+"""
 
 import shutil
 import sys
@@ -7,15 +10,34 @@ from pathlib import Path
 
 from flightpath.command_line import exit_code_of
 from flightpath.commands import CommandFailed, run
+from flightpath.errors import MissingCapability
 from probes.jmeter.install import CLASSES, HOME, java_command
+from topologies.sandbox.sandbox import call_inside
 
 _TIMEOUT_S = 900.0
 
 
+def is_usable(home: Path = HOME) -> bool:
+    """Returns whether Java starts with an archive; not with one of another version, or made outside a sandbox."""
+    return (home / CLASSES).is_file() and call_inside(lambda: _starts_with_it(home))
+
+
+def _starts_with_it(home: Path) -> bool:
+    try:
+        *java, _main = java_command(home, "-Xshare:on")
+        run([*java, "-version"], timeout_s=_TIMEOUT_S)
+    except CommandFailed:
+        return False
+    return True
+
+
 def archive(plan: Path, home: Path = HOME) -> None:
-    """Archives the classes that a test plan uses, unless the archive is there: one student finds a closed port."""
-    if (home / CLASSES).is_file():
-        return
+    """Archives the classes that a test plan uses: one student finds a closed port."""
+    (home / CLASSES).unlink(missing_ok=True)
+    call_inside(lambda: _archive(plan.absolute(), home))  # where the jars lie when JMeter runs
+
+
+def _archive(plan: Path, home: Path) -> None:
     from probes.jmeter.probe import STUDENTS_HEADER, JMeterLoad  # loads NumPy, which takes longer than to look
 
     with tempfile.TemporaryDirectory() as folder:
@@ -39,16 +61,19 @@ def archive(plan: Path, home: Path = HOME) -> None:
         classes.write_text("".join(line for line in lines if not line.startswith("@lambda-proxy")), encoding="utf-8")
         listed = f"-XX:SharedClassListFile={classes}"
         run(java_command(home, "-Xshare:dump", listed, f"-XX:SharedArchiveFile={new}"), timeout_s=_TIMEOUT_S)
-        shutil.move(new, home / CLASSES)
+        shutil.copyfile(new, partial := home / f"{CLASSES}.part")
+        partial.replace(home / CLASSES)
 
 
 def main(plan: str) -> int:
-    """Archives the classes of a test plan, and returns the exit code: without an archive JMeter works too."""
+    """Archives the classes of a test plan, or with `--check` tells whether that was done; returns the exit code."""
+    if plan == "--check":
+        return exit_code_of(lambda: 0 if is_usable() else 1)
 
     def archive_if_possible() -> None:
         try:
             archive(Path(plan))
-        except CommandFailed as error:
+        except (CommandFailed, MissingCapability) as error:
             print(f"JMeter will start more slowly, because its classes cannot be archived: {error}", file=sys.stderr)
 
     return exit_code_of(archive_if_possible)

@@ -23,6 +23,7 @@ import pytest
 from flightpath.errors import MeasurementFailed
 from flightpath.project import PROJECT
 from flightpath.tcp_info import subflows
+from probes.jmeter.classes import is_usable
 from probes.jmeter.install import CLASSES, HOME, is_installed, java_command
 from probes.jmeter.probe import JMeterLoad, LoadProgress, LoadRun
 from tests.support.namespace_host import NamespaceHost
@@ -290,11 +291,15 @@ def test_a_jmeter_that_dies_takes_too_long_or_cannot_read_its_plan_is_a_failure(
             replace(load(1), plan=broken).run(host, LOCAL, folder=tmp_path / "run")
 
 
-def test_java_starts_with_the_archived_classes(tmp_path):
-    """With `-Xshare:on` it ends if it cannot use them."""
-    command = java_command(HOME, "-Xshare:on")
-    assert f"-XX:SharedArchiveFile={HOME / CLASSES}" in command
-    subprocess.run([*command, "--version"], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+def test_java_starts_with_the_archived_classes_at_a_path_that_is_the_same_on_every_machine(sandboxed):
+    assert is_usable()
+
+    def in_sandbox():
+        command = java_command(HOME)
+        assert f"-XX:SharedArchiveFile=/run/flightpath/built/jmeter/{CLASSES}" in command
+        assert str(PROJECT) not in " ".join(command)
+
+    sandboxed(in_sandbox)
 
 
 if __name__ == "__main__":
