@@ -11,8 +11,9 @@ import native
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.waiting import wait_until
 from tests.support.c_builds import make
+from tests.support.host_programs import program
 from tests.support.rings import nightly
-from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, net, ping
+from tests.support.tunnel_net import FAST, MEGABYTE, PATH, net, ping
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
@@ -108,7 +109,7 @@ def test_a_service_time_delays_each_packet_limits_the_rate_and_fills_the_queue_b
 def test_forged_and_malformed_datagrams_change_nothing_but_counters():
     with net(PATH) as it, Tunnel(it.h1, it.h2) as tunnel:
         before = tunnel.stats(it.h2)
-        it.h1.run([*PROGRAMS, "forge", it.h1.address(0), it.h2.address(0), "200"])
+        it.h1.run(program("forge", it.h1.address(0), it.h2.address(0), 200))
 
         def counted() -> bool:
             stats = tunnel.stats(it.h2)

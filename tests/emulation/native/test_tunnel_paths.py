@@ -14,9 +14,10 @@ import pytest
 import native
 from flightpath.errors import FlightpathError, MeasurementFailed
 from flightpath.waiting import wait_until
+from tests.support.host_programs import program
 from tests.support.killed import killed_at_end
 from tests.support.orphans import orphaned
-from tests.support.tunnel_net import FAST, MEGABYTE, PATH, PROGRAMS, Net, net, ping, running
+from tests.support.tunnel_net import FAST, MEGABYTE, PATH, Net, net, ping, running
 from topologies.links.spec import LinkSpec
 from topologies.testbed.tunnel import Tunnel, TunnelSpec
 
@@ -31,7 +32,7 @@ def test_a_path_dies_in_the_middle_of_a_transfer_and_comes_back():
 
         target = tunnel.address(it.h2)
         with running(it.h2, "count", target, "12000") as counter:
-            sender = it.h1.popen([*PROGRAMS, "emit", target, "12000", "1000", "3000"])
+            sender = it.h1.popen(program("emit", target, 12000, 1000, 3000))
             wait_until(lambda: tunnel.stats(it.h2)["out_packets"] > 1000, "packets to flow", 30)
             it.link(0).set_black_hole(True)
             start = time.monotonic()
@@ -100,7 +101,7 @@ def test_weights_adapt_to_what_paths_can_carry():
     wide, narrow = LinkSpec(bandwidth_bps=80_000_000, delay_s=0.005), LinkSpec(bandwidth_bps=20_000_000, delay_s=0.005)
     with net(wide, narrow) as it, Tunnel(it.h1, it.h2, TunnelSpec(weights="adaptive")) as tunnel:
         target = tunnel.address(it.h2)
-        sending = [*PROGRAMS, "send", target, str(60 * MEGABYTE)]
+        sending = program("send", target, 60 * MEGABYTE)
         with running(it.h2, "receive", target, "1"), killed_at_end(it.h1.popen(sending)):
             wait_until(lambda: tunnel.stats(it.h1)["paths"][0]["share"] > 0.7, "the wide path to be preferred", 30)
 
