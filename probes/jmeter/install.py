@@ -21,8 +21,8 @@ POM = Path(__file__).with_name("pom.xml")
 CHECKSUMS = Path(__file__).with_name("files.sha256")
 """SHA-256 of every file of the installation, as `sha256sum` prints it."""
 HOME = build_folder() / "jmeter"
-CLASSES = "classes.jsa"
-"""Name of the archive of parsed classes in an installation: with it Java starts in half the processor time."""
+CLASSES = "virtual.jsa"
+"""Name of the archive of parsed classes in an installation, which is made in virtual time; see `classes`."""
 _TIMEOUT_S = 900.0
 _MAIN = "org.apache.jmeter.NewDriver"
 _JAVAS_OWN_XSLT = "com.sun.org.apache.xalan.internal.xsltc.trax.TransformerFactoryImpl"
