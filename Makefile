@@ -100,6 +100,7 @@ league: setup quic ## transports over pairs of paths, and their page in docs/, t
 # It is kept in ~/.cache/flightpath, for all checkouts.
 uml-kernel: environment uml-packages ## build the kernel for virtual time (x86-64; minutes, once)
 	@$(PYTHON) -m execution uml-kernel
+	@[ ! -d build/jmeter ] || $(MAKE) --no-print-directory classes
 
 # Where it cannot be had (exit code 3: no x86-64, no suitable source), experiments use the real clock.
 virtual-if-possible: setup-real uml-packages
