@@ -19,20 +19,6 @@ def build_folder() -> Path:
     return PROJECT / "build" if IS_CHECKOUT else cache_folder()
 
 
-BUILT_IN_SANDBOX = Path("/run/flightpath/built")
-"""`build_folder()` in a sandbox."""
-
-
-def same_path_everywhere(path: Path) -> Path:
-    """Returns a path in `build_folder()` as it is in each sandbox, wherever this copy lies; outside one, unchanged.
-
-    A program keeps its paths in memory, and in virtual time a longer one may give it other random numbers.
-    """
-    folder = build_folder()
-    inside = BUILT_IN_SANDBOX / path.relative_to(folder) if path.is_relative_to(folder) else path
-    return inside if inside.exists() else path
-
-
 SETUP_HINT = (
     f"run `make setup` in {PROJECT}"
     if IS_CHECKOUT

@@ -18,7 +18,7 @@ _TIMEOUT_S = 900.0
 
 
 def is_usable(home: Path = HOME) -> bool:
-    """Returns whether Java starts with an archive; not with one of another version, or made outside a sandbox."""
+    """Returns whether Java starts with an archive; not with one of another version, or of other jars."""
     return (home / CLASSES).is_file() and call_inside(lambda: _starts_with_it(home))
 
 

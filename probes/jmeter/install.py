@@ -15,7 +15,8 @@ from pathlib import Path
 from flightpath.command_line import exit_code_of
 from flightpath.commands import require, run
 from flightpath.errors import FlightpathError, MissingCapability
-from flightpath.project import build_folder, same_path_everywhere
+from flightpath.project import build_folder
+from topologies.sandbox.sandbox import same_path_everywhere
 
 POM = Path(__file__).with_name("pom.xml")
 CHECKSUMS = Path(__file__).with_name("files.sha256")
@@ -79,7 +80,7 @@ def java_command(home: Path, *options: str) -> list[str]:
     """Returns the command that starts JMeter, to which its arguments are added.
 
     All jars are on the class path: from JMeter's own class loader Java archives no classes. Their paths are the same in
-    each sandbox, since Java reads the archive only where the jars were when it was made.
+    each sandbox, since Java keeps them in memory.
     """
     home = same_path_everywhere(home)
     jars = [home / "bin" / "ApacheJMeter.jar", *sorted(home.glob("lib/*.jar")), *sorted(home.glob("lib/ext/*.jar"))]

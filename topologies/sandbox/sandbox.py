@@ -29,7 +29,7 @@ from typing import TypeVar
 from flightpath import libc
 from flightpath.command_line import INTERRUPTED, exit_code_of
 from flightpath.errors import FlightpathError, MeasurementFailed, MissingCapability
-from flightpath.project import BUILT_IN_SANDBOX, PROJECT, build_folder
+from flightpath.project import PROJECT, build_folder
 from topologies.sandbox.kernel_settings import CLONE_NEWNET, bring_up, write_sysctls
 
 CLONE_NEWNS = 0x00020000
@@ -39,6 +39,9 @@ CLONE_NEWPID = 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 TEMPORARY = Path("/run/flightpath")
 """Folder for a run's temporary files; it vanishes with the sandbox."""
+
+_BUILT = TEMPORARY / "built"
+"""`build_folder()`, in a sandbox."""
 
 _POLL_S = 1
 _KILLED = 128
@@ -59,6 +62,15 @@ _HINT = (
 def is_inside() -> bool:
     """Returns whether this process runs in a sandbox."""
     return os.environ.get(_MARK) == "1"
+
+
+def same_path_everywhere(path: Path) -> Path:
+    """Returns a path in `build_folder()` as it is in each sandbox, wherever this copy lies; outside one, unchanged.
+
+    A program keeps its paths in memory, and in virtual time a longer one may give it other random numbers.
+    """
+    folder = build_folder()
+    return _BUILT / path.relative_to(folder) if is_inside() and path.is_relative_to(folder) else path
 
 
 def require() -> None:
@@ -226,8 +238,8 @@ def _mount_private(keep: list[Path]) -> None:
     _mount_empty(Path("/run").resolve(), "0755", keep)
     TEMPORARY.mkdir(exist_ok=True)  # it exists if a kept folder is in it, as in a guest
     if (built := build_folder()).is_dir():
-        BUILT_IN_SANDBOX.mkdir()
-        _mount(str(built), str(BUILT_IN_SANDBOX), None, MS_BIND)
+        _BUILT.mkdir()
+        _mount(str(built), str(_BUILT), None, MS_BIND)
     os.environ.update({_MARK: "1", "TMPDIR": str(TEMPORARY), "OVS_RUNDIR": "/run/openvswitch"})
 
 
