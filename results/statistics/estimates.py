@@ -191,7 +191,7 @@ def farthest(values: Sequence[float]) -> Estimate:
     Raises:
         ValueError: there are no values, or their mean is not positive.
     """
-    if not values or (centre := statistics.fmean(values)) <= 0:
+    if not values or (centre := statistics.mean(values)) <= 0:
         raise ValueError("a relative distance needs values with a positive mean")
     far = 100 * max(abs(value - centre) for value in values) / centre
     return Estimate(far, far, far, len(values)) if len(values) > 1 else Estimate(0.0, None, None, 1)

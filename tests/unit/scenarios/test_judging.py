@@ -198,3 +198,4 @@ def test_a_deviation_has_the_interval_of_the_variance():
 def test_the_value_farthest_from_the_mean_describes_these_values_and_no_others():
     assert farthest([95.0, 100.0, 100.0, 105.0]) == Estimate(5.0, 5.0, 5.0, 4)
     assert farthest([5.0]) == Estimate(0.0, None, None, 1)
+    assert farthest([10.7] * 3).value == 0
