@@ -110,6 +110,7 @@ def test_an_installation_is_made_once(tmp_path, maven, checksums):
     assert calls.read_text().count("\n") == 1
     assert require_jmeter(home) == home
     assert (home / "lib" / "junit").is_dir() and not (home / ".maven").exists()
+    assert (home / "bin" / "ApacheJMeter.jar").stat().st_mtime == 315_532_800, "the same on each machine"
     assert [path.name for path in home.parent.iterdir()] == ["jmeter"]
 
 
