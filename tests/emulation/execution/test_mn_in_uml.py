@@ -18,7 +18,7 @@ from tests.support.uml import VIRTUAL
 pytestmark = pytest.mark.starts_kernels
 
 _PROBE_MS = 60 * 8 / 10_000
-"""Time that a link of 10 Mb/s is busy with the frame of 60 bytes by which the controller probes it, ten times a second."""
+"""Time for which a link of 10 Mb/s is busy with the frame of 60 bytes by which the controller probes it each 0.1 s."""
 
 
 def test_mn_at_the_keyboard_keeps_real_pace(tmp_path, monkeypatch):
