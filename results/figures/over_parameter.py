@@ -5,9 +5,9 @@ Values that are words are placed to the right of the numbers, off the line.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from flightpath.units import counted
@@ -75,13 +75,15 @@ def lines_over_parameter(
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         handles: dict[str, Line2D] = {}
         descriptions = []
+        values = [[s.parameters[parameter] for points in panel.points for s in points.summaries] for panel in panels]
+        is_crowded = _is_crowded(places_of(chain.from_iterable(values)))
         for index, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
-            places = places_of(s.parameters[parameter] for points in panel.points for s in points.summaries)
+            places = places_of(values[index])
             handles |= _draw_panel(axes, panel, parameter, places)
             descriptions.append(described(panel, parameter, places))
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
             if 0 < len(places) <= 10:
-                if _is_crowded(places):
+                if is_crowded:
                     axes.set_xscale("log")
                 axes.set_xticks(list(places.values()), [_tick(value) for value in places])
                 axes.minorticks_off()
@@ -199,7 +201,7 @@ def _draw_unusable(axes: Axes, points: Points, parameter: str, places: Places) -
 def _is_crowded(places: Places) -> bool:
     """Tells whether values lie so close together, beside their range, that a logarithmic axis keeps them apart."""
     at = sorted(places.values())
-    gaps = [later - earlier for earlier, later in itertools.pairwise(at)]
+    gaps = [later - earlier for earlier, later in pairwise(at)]
     is_numeric = not any(isinstance(value, str) for value in places)
     return is_numeric and bool(gaps) and at[0] > 0 and min(gaps) < _LEAST_GAP * (at[-1] - at[0])
 

@@ -172,3 +172,12 @@ def test_values_that_a_linear_axis_would_put_upon_each_other_have_a_logarithmic_
     assert _is_crowded(places_of([8, 16, 32, 2048]))
     for roomy in ([1, 2, 4, 8], [8, 16, 2048, "default"], [0, 1, 2048]):
         assert not _is_crowded(places_of(roomy))
+
+
+def test_plots_side_by_side_have_one_kind_of_axis():
+    values = {"few": (8, 128, 2048), "all": (8, 16, 32, 2048)}
+    made = [
+        measured({"window": w, "traffic": kind, "tool": "x"}, 1, goodput=1.0) for kind in values for w in values[kind]
+    ]
+    figure = curves(made, "goodput", x="window", by="tool", panels="traffic", **WORDS)
+    assert [axes.get_xscale() for axes in figure.axes] == ["log", "log"]
