@@ -77,8 +77,8 @@ def lines_over_parameter(
         descriptions = []
         values = [[s.parameters[parameter] for points in panel.points for s in points.summaries] for panel in panels]
         is_crowded = _is_crowded(places_of(chain.from_iterable(values)))
-        for index, (axes, panel) in enumerate(zip(grid, panels, strict=True)):
-            places = places_of(values[index])
+        for index, (axes, panel, tried) in enumerate(zip(grid, panels, values, strict=True)):
+            places = places_of(tried)
             handles |= _draw_panel(axes, panel, parameter, places)
             descriptions.append(described(panel, parameter, places))
             style.plain_axes(axes, x_label, y_label if index == 0 else "", panel.title)
