@@ -57,6 +57,21 @@ def test_results_stay_and_nothing_else_and_the_exit_code_is_the_commands(tmp_pat
     assert not elsewhere.exists(), "what the command wrote there was to be gone with the virtual-time kernel"
 
 
+def test_a_folder_is_listed_by_name_and_each_file_once_while_they_are_removed(tmp_path):
+    for number in range(3000):  # more than a call lists
+        (tmp_path / f"{number:x}").touch()
+    script = "import os; print(*os.listdir()); [os.unlink(file) for file in os.scandir()]; print(os.listdir())"
+    done = run_virtual("python3", "-c", script, cwd=tmp_path)
+    assert done.stdout.splitlines() == [" ".join(sorted(f"{number:x}" for number in range(3000))), "[]"], done.stderr
+
+
+@pytest.mark.skipif("cpuid_fault" not in Path("/proc/cpuinfo").read_text(), reason="this processor cannot be hidden")
+def test_programs_see_the_same_processor_on_each_machine():
+    done = run_virtual("/lib64/ld-linux-x86-64.so.2", "--list-diagnostics")
+    seen = re.findall(r"^x86.cpu_features.(basic.model|isa_1)=(.*)", done.stdout, re.MULTILINE)
+    assert seen == [("basic.model", "0x2c"), ("isa_1", "0x3")], done
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize(
     ("room_mib", "code", "said"), [(64, 3, "cannot start"), nightly(160, 1, "has ended before the comm")]
