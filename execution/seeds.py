@@ -59,7 +59,7 @@ class SeededCommand(BaseModel):
 
     Attributes:
         time_limit_s: limit of a run, on this machine's clock.
-        memory_mib, standstill_s, jitter_ns, clock_reading_ns: settings of each guest (`UserModeLinux`).
+        memory_mib, standstill_s, jitter_ns, clock_reading_ns, host_cpu: settings of each guest (`UserModeLinux`).
         twice: run it twice with each seed: then it also fails if both runs differ.
     """
 
@@ -72,6 +72,7 @@ class SeededCommand(BaseModel):
     standstill_s: float
     jitter_ns: int
     clock_reading_ns: int
+    host_cpu: bool
     twice: bool
 
     def outcome(self, seed: int, meanwhile: Callable[[], None] = lambda: None) -> Outcome:
@@ -93,6 +94,7 @@ class SeededCommand(BaseModel):
             seed=seed,
             jitter_ns=self.jitter_ns,
             clock_reading_ns=self.clock_reading_ns,
+            host_cpu=self.host_cpu,
         ).guest(self.argv)
         (guest.shared / "stdin").write_bytes(self.stdin)
         with guest:

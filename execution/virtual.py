@@ -42,6 +42,7 @@ no network to the outside. What it writes is kept in the current folder (unless 
 
 A program that waits by reading the clock in a loop makes little progress: --clock-reading 1us helps. One that waits
 without any system call stops the clock; after a minute the error names it. BPF programs cannot be compiled here.
+Programs see the same processor on each machine, one without AVX; those that need it run with --host-cpu.
 """
 
 _TIME_LIMIT_S = 3600
@@ -95,6 +96,12 @@ def _add_guest_options(group: argparse._ArgumentGroup) -> None:
         metavar="TIME",
         help="time that reading the clock takes, for example 1us (default: some ns)",
     )
+    group.add_argument(
+        "--host-cpu",
+        action="store_true",
+        help="show programs this machine's processor, for those that need AVX; slower, and on machines with another "
+        "processor a seed may do something else",
+    )
     group.add_argument("--memory", type=int, default=4096, metavar="MIB", help="memory of the guest (default 4096)")
     group.add_argument(
         "--time-limit",
@@ -124,6 +131,7 @@ def _run(options: argparse.Namespace) -> int:
         "standstill_s": options.standstill_limit,
         "jitter_ns": _nanoseconds(options.jitter, "--jitter"),
         "clock_reading_ns": _nanoseconds(options.clock_reading, "--clock-reading"),
+        "host_cpu": options.host_cpu,
     }
     _refuse_combinations(options, several)
     sigterm_as_interrupt()
@@ -208,6 +216,7 @@ def _again(options: argparse.Namespace, seed: int, *, twice: bool = False) -> st
     words = ["flightpath", "virtual", "--seed", str(seed), *(["--same"] if twice else [])]
     words += ["--jitter", options.jitter] if options.jitter != _NONE else []
     words += ["--clock-reading", options.clock_reading] if options.clock_reading != _NONE else []
+    words += ["--host-cpu"] if options.host_cpu else []
     return shlex.join([*words, "--", *options.command])
 
 

@@ -58,6 +58,8 @@ class UserModeLinux:
         holds: programs may stop the clock (`clock_controller.HOLD`), until `clock.release()` of the guest.
         jitter_ns: each system call takes up to so long, at random, so that programs and threads take turns otherwise.
         clock_reading_ns: so long takes each reading of the clock; 0: some ns.
+        host_cpu: programs see this machine's processor, for example its AVX, and not the one that is the same on each
+            machine. The kernel follows them with ptrace(2), which is slower.
         interactive: the command has this process's terminal, and virtual time passes no faster than real time.
         untrusted: programs of others run in it. With `seccomp=on`, which is faster, any program can read and write the
             kernel's memory, so it can become root in the guest (Linux, arch/um/kernel/skas/stub.c, "Known security
@@ -77,6 +79,7 @@ class UserModeLinux:
     holds: bool = False
     jitter_ns: int = 0
     clock_reading_ns: int = 0
+    host_cpu: bool = False
     interactive: bool = False
     untrusted: bool = False
 
@@ -157,7 +160,7 @@ class UmlGuest(Guest):
             *("uml_dir=.", "umid=umid", f"mem={machine.memory_mib}M", "rootfstype=hostfs", "rootflags=/", "ro"),
             "init=/proc/self/cwd/init",
             *("con=null", "con0=fd:0,fd:1", "loglevel=0" if machine.interactive else "quiet"),
-            f"seccomp={'off' if machine.untrusted else 'on'}",
+            f"seccomp={'off' if machine.untrusted or machine.host_cpu else 'on'}",
             *self._clock_arguments(),
             *([f"syscall-jitter={machine.jitter_ns}"] if machine.jitter_ns else []),
             *([f"clock-reading={machine.clock_reading_ns}"] if machine.clock_reading_ns else []),
