@@ -317,7 +317,7 @@ _ALL = (
 FULL_SIZE = tuple(replace(part, options=part.full, cell_s=part.full_cell_s) for part in _ALL if part.full)
 """The parts in the papers' own sizes, which take days on two cores."""
 PARTS = tuple(part for part in _ALL if part.options)
-"""The parts that together take two hours and a quarter."""
+"""The parts that together take about two hours."""
 
 _OURS = {part.name for part in (*PARTS, *FULL_SIZE) if part.is_ours}
 
