@@ -3,9 +3,8 @@
 # the file systems that programs expect, and runs the command in the folder that the host shares.
 # OpenSSL adds the processor's own counter and random numbers to the kernel's, which are the same in each seeded guest.
 export OPENSSL_ia32cap="~0x4000000000000010"
-# The dynamic linker searches the same folders on each processor, also where Linux cannot hide it (kernel.patch).
 # Programs keep memory that they have freed: here each page that they get anew takes as long as thousands of instructions.
-export GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX512CD,-AVX512F:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456:glibc.malloc.top_pad=1048576
+export GLIBC_TUNABLES=glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456:glibc.malloc.top_pad=1048576
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
 # In a container root's files may seem to be nobody's: then set-user-ID programs, such as mount, must stay root's here.
 [ "$(stat -c %u "$(command -v mount)")" = 0 ] || [ -n "$KEEPS_ROOT" ] || KEEPS_ROOT=yes exec setpriv --no-new-privs "$0"

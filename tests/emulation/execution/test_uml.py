@@ -68,8 +68,7 @@ def test_a_folder_is_listed_by_name_and_each_file_once_while_they_are_removed(tm
 @pytest.mark.skipif("cpuid_fault" not in Path("/proc/cpuinfo").read_text(), reason="this processor cannot be hidden")
 @pytest.mark.parametrize(("options", "is_hidden"), [((), True), (("--host-cpu",), False)])
 def test_programs_see_the_same_processor_on_each_machine(options, is_hidden):
-    script = "unset GLIBC_TUNABLES; /lib64/ld-linux-x86-64.so.2 --list-diagnostics"
-    done = run_virtual("sh", "-c", script, options=options)
+    done = run_virtual("/lib64/ld-linux-x86-64.so.2", "--list-diagnostics", options=options)
     seen = re.findall(r"^x86.cpu_features.(basic.model|isa_1)=(.*)", done.stdout, re.MULTILINE)
     assert (seen == [("basic.model", "0x2c"), ("isa_1", "0x3")]) is is_hidden and len(seen) == 2, done
 
