@@ -86,7 +86,7 @@ database: | environment
 mptcp_load: setup ## MPTCP against TCP under load, the quick form: table, figures, claims (about 4 minutes)
 	@$(PYTHON) -m scenarios.mptcp_load $(SCENARIO_OPTIONS)
 
-reproduce: setup ## every claim of the four papers, and a page about them (2 h 15 min, FULL=1 days; goes on after Ctrl-C; PART="dtn_buffers …")
+reproduce: setup ## every claim of the four papers, and a page about them (about 2 h, FULL=1 days; goes on after Ctrl-C; PART="dtn_buffers …")
 	@$(PYTHON) -m scenarios.reproduction $(if $(FULL),--full) $(REPRODUCE_OPTIONS) $(PART)
 reproduce-record: setup ## put what it measured into the record in docs/, to commit
 	@$(PYTHON) -m scenarios.reproduction --record
