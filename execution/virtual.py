@@ -31,7 +31,7 @@ wherever the programs are the same. A test that fails once in a hundred nights h
 
   flightpath virtual -- pytest tests/test_network.py     once, with seed 1
   flightpath virtual --seeds 1-200 -- ./simult_flows.sh  200 seeds: which fail, and how
-  flightpath virtual --seed 37 -- ./simult_flows.sh      one of them again
+  flightpath virtual --seed 37 --discard -- ./simult_flows.sh    one of them again
   flightpath virtual --seed 37 --same -- ./suite.sh      is a seed really the same each time?
   flightpath virtual --seeds 1-1000 --jitter 50us -- ./race   threads and programs in other orders
   flightpath virtual --seeds 1-9999 --cluster tls://HOST:8786 -- ./suite.sh    on many machines
@@ -102,7 +102,13 @@ def _add_guest_options(group: argparse._ArgumentGroup) -> None:
         help="show programs this machine's processor, for those that need AVX; slower, and on machines with another "
         "processor a seed may do something else",
     )
-    group.add_argument("--memory", type=int, default=4096, metavar="MIB", help="memory of the guest (default 4096)")
+    group.add_argument(
+        "--memory",
+        type=int,
+        default=UserModeLinux.memory_mib,
+        metavar="MIB",
+        help="memory of the guest (default %(default)s)",
+    )
     group.add_argument(
         "--time-limit",
         type=float,
@@ -163,7 +169,8 @@ def _run_once(machine: UserModeLinux, limit_s: float, options: argparse.Namespac
         took_s = time.monotonic() - began_s
         print(f"virtual time: {guest.command_s:.2f} s, in {took_s:.1f} s; seed {options.seed}", file=sys.stderr)
         if code:
-            print(f"exit code {code}; again: {_again(options, options.seed)}", file=sys.stderr)
+            discard = ["--discard"] if options.discard else []
+            print(f"exit code {code}; again: {_again(options, options.seed, *discard)}", file=sys.stderr)
     return code
 
 
@@ -198,7 +205,8 @@ def _run_several(command: seeds.SeededCommand, options: argparse.Namespace) -> i
             outcomes = seeds.search(wanted, submit, jobs, options.results)
 
     def again(outcome: seeds.Outcome) -> str:
-        return _again(options, outcome.seed, twice=outcome.another_output is not None)
+        twice = outcome.another_output is not None
+        return _again(options, outcome.seed, "--same" if twice else "--discard")
 
     print(seeds.summary(outcomes, again, twice=options.same))
     return int(any(outcome.failure for outcome in outcomes))
@@ -212,8 +220,10 @@ def _standard_input() -> bytes:
         return given.read_bytes()
 
 
-def _again(options: argparse.Namespace, seed: int, *, twice: bool = False) -> str:
-    words = ["flightpath", "virtual", "--seed", str(seed), *(["--same"] if twice else [])]
+def _again(options: argparse.Namespace, seed: int, *more: str) -> str:
+    """Returns the command that does the same: files that are not kept take random numbers, and kept ones do not."""
+    words = ["flightpath", "virtual", "--seed", str(seed), *more]
+    words += ["--memory", str(options.memory)] if options.memory != UserModeLinux.memory_mib else []
     words += ["--jitter", options.jitter] if options.jitter != _NONE else []
     words += ["--clock-reading", options.clock_reading] if options.clock_reading != _NONE else []
     words += ["--host-cpu"] if options.host_cpu else []

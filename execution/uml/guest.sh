@@ -38,9 +38,11 @@ for number in 0:stdin 1:stdout 2:stderr; do ln -sf "/proc/self/fd/${number%:*}" 
 chmod 0666 dev/net/tun
 mkdir -p ./mnt/shared && mount -t hostfs none ./mnt/shared -o /proc/self/cwd
 # Folders whose changes stay on the host: a line each with its path here; on the host it is a link, whose path has no comma.
+# A path's length must not matter: each system call changes the random numbers, so neither command reads it part by part.
 count=0
 while IFS= read -r folder; do
-    mkdir -p ".$folder" && mount -t hostfs none ".$folder" -o "/proc/self/cwd/writable-$count"
+    [ -d ".$folder" ] || mkdir -p ".$folder"
+    mount --no-canonicalize -t hostfs none ".$folder" -o "/proc/self/cwd/writable-$count"
     count=$((count + 1))
 done < mnt/shared/writable
 ip link set lo up

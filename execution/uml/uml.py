@@ -179,12 +179,22 @@ class UmlGuest(Guest):
             raise UsageError(
                 f"{current} does not exist in the {self.kind}, which has {own[0]} of its own", "work in another folder"
             )
-        folders = {current: current} if self._machine.keeps_folder else {}
-        if folder := self._machine.writable:
-            folders[self._machine.writable_at or folder.resolve()] = folder.resolve()
-        for number, path in enumerate(folders.values()):
-            (self.shared / f"writable-{number}").symlink_to(path)
-        (self.shared / "writable").write_bytes(b"".join(os.fsencode(path) + b"\n" for path in folders))
+        # Always two: each mount changes the random numbers, which are to be the same whatever is kept.
+        paths = [
+            self._shared(0, current if self._machine.keeps_folder else None),
+            self._shared(1, self._machine.writable, self._machine.writable_at),
+        ]
+        (self.shared / "writable").write_bytes(b"".join(os.fsencode(path) + b"\n" for path in paths))
+
+    def _shared(self, number: int, folder: Path | None, at: Path | None = None) -> Path:
+        """Returns where the guest is to have a folder of this machine, or an empty one if there is none."""
+        name = f"writable-{number}"
+        if not folder:
+            (self.shared / name).mkdir()
+            return Path("/mnt/shared", name)
+        folder = folder.resolve()
+        (self.shared / name).symlink_to(folder)
+        return at or folder
 
     @override
     def failure(self, what: str) -> MeasurementFailed:

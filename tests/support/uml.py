@@ -46,5 +46,5 @@ def shared_folder(pid: int) -> Path | None:
 
 def _may_write(shared: Path, folder: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
-        return any(link.readlink().is_relative_to(folder) for link in shared.glob("writable-*"))
+        return any(link.resolve().is_relative_to(folder) for link in shared.glob("writable-*"))
     return False

@@ -98,10 +98,25 @@ def test_a_seed_draws_the_same_numbers_each_time_and_some_seeds_are_those_that_f
     assert done.returncode == 1 and not (tmp_path / "number").exists()
     tally, failed = re.match(r"8 seeds: (\d) passed, (\d) failed", done.stdout), sorted(tmp_path.glob("seed-*.log"))
     assert tally and int(tally[1]) + int(tally[2]) == 8 and 0 < int(tally[2]) == len(failed) < 8, done.stdout
-    assert "x exit code 1: " in done.stdout and f"again: flightpath virtual --seed {failed[0].stem[5:]} " in done.stdout
-    again = run_virtual("sh", "-c", draw, options=("--seed", failed[0].stem[5:], "--discard"), cwd=tmp_path)
-    assert (again.returncode, again.stdout) == (1, failed[0].read_text()) and again.stdout.startswith("2026-01-01")
+    again = ("--seed", failed[0].stem[5:], "--discard")
+    assert "x exit code 1: " in done.stdout and f"again: flightpath virtual {' '.join(again)} -- sh " in done.stdout
+    repeated = run_virtual("sh", "-c", draw, options=again, cwd=tmp_path)
+    assert (repeated.returncode, repeated.stdout) == (1, failed[0].read_text())
+    assert (
+        repeated.stdout.startswith("2026-01-01") and f"again: flightpath virtual {' '.join(again)} " in repeated.stderr
+    )
     assert len({file.read_text() for file in failed}) == len(failed)
+
+
+def test_numbers_are_those_of_the_seed_in_each_folder_and_whatever_is_kept(tmp_path):
+    deeper = tmp_path / "a" / "b"
+    deeper.mkdir(parents=True)
+    ways = [("--discard",), (), ("--results", str(tmp_path)), ("--results", str(deeper / "new"))]
+    drawn = {
+        run_virtual("head", "-c", "12", "/proc/sys/kernel/random/uuid", options=way, cwd=folder).stdout
+        for folder, way in itertools.product((tmp_path, deeper), ways)
+    }
+    assert len(drawn) == 1 and re.fullmatch("[-0-9a-f]{12}", drawn.pop())
 
 
 @pytest.mark.parametrize(("options", "finds"), [nightly((), False), (("--jitter", "500us"), True)])
