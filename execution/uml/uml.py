@@ -181,17 +181,17 @@ class UmlGuest(Guest):
             )
         # Always two: each mount changes the random numbers, which are to be the same whatever is kept.
         paths = [
-            self._shared(0, current if self._machine.keeps_folder else None),
-            self._shared(1, self._machine.writable, self._machine.writable_at),
+            self._share(0, current if self._machine.keeps_folder else None),
+            self._share(1, self._machine.writable, self._machine.writable_at),
         ]
         (self.shared / "writable").write_bytes(b"".join(os.fsencode(path) + b"\n" for path in paths))
 
-    def _shared(self, number: int, folder: Path | None, at: Path | None = None) -> Path:
-        """Returns where the guest is to have a folder of this machine, or an empty one if there is none."""
+    def _share(self, number: int, folder: Path | None, at: Path | None = None) -> Path:
+        """Makes a folder of this machine one that the guest can mount, an empty one if None; returns its path there."""
         name = f"writable-{number}"
         if not folder:
             (self.shared / name).mkdir()
-            return Path("/mnt/shared", name)
+            return self.shared_in_guest / name
         folder = folder.resolve()
         (self.shared / name).symlink_to(folder)
         return at or folder

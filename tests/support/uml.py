@@ -46,5 +46,6 @@ def shared_folder(pid: int) -> Path | None:
 
 def _may_write(shared: Path, folder: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
-        return any(link.resolve().is_relative_to(folder) for link in shared.glob("writable-*"))
+        links = [path for path in shared.glob("writable-*") if path.is_symlink()]  # without one, nothing is kept
+        return any(link.readlink().is_relative_to(folder) for link in links)
     return False
