@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from flightpath import libc
@@ -107,14 +106,3 @@ def _probe_memory() -> Finding:
 def _probe_uml_kernel() -> Finding:
     kernel = import_module("execution.uml.kernel")  # named as text, because it lies on a higher floor
     return ok(f"virtual-time kernel {kernel.find().version}")
-
-
-@_machine_check(
-    "CPUID faulting",
-    costs="Late digits of virtual time may differ from those of machines with another processor.",
-    remedy="use a machine with the flag cpuid_fault in /proc/cpuinfo, as with Intel's processors since 2012",
-)
-def _probe_cpuid_faulting() -> Finding:
-    if "cpuid_fault" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
-        return ok("programs in virtual time see the same processor on each machine")
-    return limited("programs in virtual time see this machine's processor")
