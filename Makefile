@@ -73,10 +73,13 @@ jmeter: | environment
 	@$(PYTHON) -m probes.jmeter.install
 
 # With them JMeter starts in half the time. They decide what happens in virtual time, so they are made there, the same on
-# every machine, and only for it.
+# every machine, and only for it; anew for another kernel, in which they may differ. That an old archive has to be
+# removed there would change the new one.
 classes: | environment
-	@$(PYTHON) -m probes.jmeter.classes --check || { echo "archiving JMeter's classes (half a minute)"; \
-	  .venv/bin/flightpath virtual -- $(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx || \
+	@kernel=$$($(PYTHON) -c "from execution.uml import kernel; print(kernel.find().image)" 2>/dev/null); \
+	if [ -z "$$kernel" ] || [ build/jmeter/virtual.jsa -nt "$$kernel" ]; then \
+	  $(PYTHON) -m probes.jmeter.classes --check; else false; fi || { echo "archiving JMeter's classes (half a minute)"; \
+	  rm -f build/jmeter/virtual.jsa; .venv/bin/flightpath virtual -- $(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx || \
 	  echo "JMeter will start more slowly." >&2; }
 
 # An empty cluster, so that services need not make one each time.
