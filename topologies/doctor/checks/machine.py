@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from flightpath import libc
@@ -106,3 +107,14 @@ def _probe_memory() -> Finding:
 def _probe_uml_kernel() -> Finding:
     kernel = import_module("execution.uml.kernel")  # named as text, because it lies on a higher floor
     return ok(f"virtual-time kernel {kernel.find().version}")
+
+
+@_machine_check(
+    "CPUID faulting",
+    costs="Late digits of virtual time may differ from those of machines that let CPUID fault.",
+    remedy="use a machine with the flag cpuid_fault in /proc/cpuinfo, as with Intel's processors since 2012",
+)
+def _probe_cpuid_faulting() -> Finding:
+    if "cpuid_fault" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
+        return ok("the processor hides itself from programs in virtual time")
+    return limited("the virtual-time kernel searches programs for CPUID")
