@@ -77,9 +77,9 @@ jmeter: | environment
 # removed there would change the new one.
 classes: | environment
 	@kernel=$$($(PYTHON) -c "from execution.uml import kernel; print(kernel.find().image)" 2>/dev/null); \
-	if [ -z "$$kernel" ] || [ build/jmeter/virtual.jsa -nt "$$kernel" ]; then \
-	  $(PYTHON) -m probes.jmeter.classes --check; else false; fi || { echo "archiving JMeter's classes (half a minute)"; \
-	  rm -f build/jmeter/virtual.jsa; .venv/bin/flightpath virtual -- $(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx || \
+	{ [ ! "$$kernel" -nt build/jmeter/virtual.jsa ] && $(PYTHON) -m probes.jmeter.classes --check; } || { \
+	  echo "archiving JMeter's classes (half a minute)"; rm -f build/jmeter/virtual.jsa; \
+	  .venv/bin/flightpath virtual -- $(PYTHON) -m probes.jmeter.classes scenarios/web_load/load.jmx || \
 	  echo "JMeter will start more slowly." >&2; }
 
 # An empty cluster, so that services need not make one each time.
