@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -14,6 +15,9 @@
 #define SUPER_BATCH 4u
 #define PLAIN_BATCH 64u
 
+/* What the kernel says of a message: its time of arrival, and the size of its datagrams. */
+#define CONTROL_BYTES (CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int)))
+
 struct downlink {
     struct tunnel *tunnel;
     uint64_t epoch;
@@ -23,7 +27,7 @@ struct downlink {
     struct buffer *buffers[PLAIN_BATCH];
     struct mmsghdr messages[PLAIN_BATCH];
     struct iovec parts[PLAIN_BATCH];
-    _Alignas(8) uint8_t controls[PLAIN_BATCH][CMSG_SPACE(sizeof(int))];
+    _Alignas(struct cmsghdr) uint8_t controls[PLAIN_BATCH][CONTROL_BYTES];
 };
 
 static bool write_device(void *context, const struct iovec *parts, int count)
@@ -63,17 +67,32 @@ static bool prepare_buffers(struct downlink *downlink, uint64_t now)
     return true;
 }
 
+/* Copies what the kernel says of a message, if it does. */
+static void read_control(struct msghdr *header, int level, int type, void *value, size_t size)
+{
+    for (struct cmsghdr *option = CMSG_FIRSTHDR(header); option != NULL; option = CMSG_NXTHDR(header, option))
+        if (option->cmsg_level == level && option->cmsg_type == type)
+            memcpy(value, CMSG_DATA(option), size);
+}
+
 /* The size of the datagrams that the kernel has merged; 0 if there is only one. */
 static size_t segment_of(struct msghdr *header)
 {
-    for (struct cmsghdr *option = CMSG_FIRSTHDR(header); option != NULL; option = CMSG_NXTHDR(header, option)) {
-        if (option->cmsg_level == IPPROTO_UDP && option->cmsg_type == UDP_GRO) {
-            int size;
-            memcpy(&size, CMSG_DATA(option), sizeof size);
-            return size > 0 ? (size_t)size : 0;
-        }
-    }
-    return 0;
+    int size = 0;
+    read_control(header, IPPROTO_UDP, UDP_GRO, &size, sizeof size);
+    return size > 0 ? (size_t)size : 0;
+}
+
+/* When the first datagram that waits in a socket came, in ns; NEVER if none does. */
+static uint64_t arrival(int socket)
+{
+    _Alignas(struct cmsghdr) uint8_t control[CONTROL_BYTES];
+    struct msghdr header = {.msg_control = control, .msg_controllen = sizeof control};
+    struct timespec came = {0};
+    if (recvmsg(socket, &header, MSG_PEEK | MSG_DONTWAIT) < 0)
+        return NEVER;
+    read_control(&header, SOL_SOCKET, SCM_TIMESTAMPNS, &came, sizeof came);
+    return clock_join(came);
 }
 
 /* Serves the datagrams of a message. Returns the time when that is done. */
@@ -123,6 +142,22 @@ static uint64_t receive(struct downlink *downlink, int path, uint64_t now)
     return now;
 }
 
+/* Receives what came first: a model of a processor serves packets in the order of their arrival. Returns the time. */
+static uint64_t receive_first(struct downlink *downlink, uint64_t now)
+{
+    const struct tunnel *tunnel = downlink->tunnel;
+    uint64_t earliest = NEVER;
+    int first = -1;
+    for (int i = 0; i < tunnel->configuration->path_count; i++) {
+        uint64_t came = arrival(tunnel->sockets[i].fd);
+        if (came < earliest) {
+            earliest = came;
+            first = i;
+        }
+    }
+    return first < 0 ? now : receive(downlink, first, now);
+}
+
 static void follow_path(struct downlink *downlink, int path, uint64_t now)
 {
     struct reorder *reorder = &downlink->tunnel->receiver.reorder;
@@ -161,19 +196,25 @@ void *downlink_run(void *context)
     downlink.epoch = UINT64_MAX;
     downlink.large = tunnel->sender.segmentation || tunnel->mtu > BUFFERS_SMALL_BYTES - 128;
     downlink.batch = tunnel->sender.segmentation ? SUPER_BATCH : PLAIN_BATCH;
-    if (tunnel->configuration->service_ns > 0)
+    bool is_model = tunnel->configuration->service_ns > 0;
+    if (is_model)
         downlink.batch = 1; /* others stay in the socket's buffer until they are served */
     service_begin(&tunnel->receiving, tunnel->configuration->service_ns);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         polled[i] = (struct pollfd){.fd = tunnel->sockets[i].fd, .events = POLLIN};
+        if (is_model)
+            setsockopt(tunnel->sockets[i].fd, SOL_SOCKET, SO_TIMESTAMPNS, &(int){1}, sizeof(int));
+    }
     for (uint64_t now = clock_now();;) {
-        bool waits = tunnel->receiving.packet_ns > 0 && poll(polled, (nfds_t)count, 0) == 0;
+        bool waits = is_model && poll(polled, (nfds_t)count, 0) == 0;
         clock_poll(polled, (nfds_t)count, now, receiver_due(&tunnel->receiver, now));
         now = clock_now();
         if (waits)
             service_waited(&tunnel->receiving, now);
         follow_changes(&downlink, now);
-        for (int i = 0; i < count; i++)
+        if (is_model)
+            now = receive_first(&downlink, now);
+        for (int i = 0; i < count && !is_model; i++)
             if (polled[i].revents != 0)
                 now = receive(&downlink, i, now);
         receiver_flush(&tunnel->receiver, now);
