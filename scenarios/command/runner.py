@@ -24,7 +24,7 @@ from flightpath.command_line import exit_code_of
 from flightpath.completion import parse
 from flightpath.errors import MeasurementFailed, MissingCapability, UntrustworthyResult, UsageError
 from flightpath.identity import identity
-from flightpath.processes import in_user_namespace
+from flightpath.processes import in_user_namespace, processor
 from flightpath.units import counted
 from results.comparison.compare import compare_runs
 from results.exchange.progress import report_progress
@@ -254,6 +254,7 @@ def _environment() -> dict[str, Any]:
         "system": system.get("PRETTY_NAME", platform.system()),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
+        "processor": processor(),
         "memory_bytes": memory,
         "open_files_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
         "root": "user namespace" if "SUDO_UID" not in os.environ and in_user_namespace() else "real",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flightpath.clock import Clock
 from flightpath.errors import FlightpathError, UsageError
 from flightpath.identity import git
 from flightpath.project import PROJECT
@@ -21,7 +22,7 @@ class Difference:
 
     Attributes:
         failures: verdicts that are contradicted or lost.
-        remarks: verdicts that are gained, and claims that only one of both records has.
+        remarks: verdicts that are gained or of another processor, and claims that only one of both records has.
         same: number of claims with the same verdict.
     """
 
@@ -36,17 +37,25 @@ def difference(earlier: Record, later: Record) -> Difference:
     The check fails if a verdict is contradicted (`reproduced` and `not reproduced`), or if one is lost: a claim that
     was decided no longer is, so the measurement, or its form, is worth less. A gained verdict is only reported, since
     the earlier record left the claim open. So is a claim that only one of the records has: claims are added over time,
-    and a new record may cover only some parts.
+    and a new record may cover only some parts. So is what the real clock measured on another processor, which decides
+    about it.
     """
     before, after = ({claim.name: claim for claim in record.claims} for record in (earlier, later))
     both = [(before[name], after[name]) for name in before if name in after]
     changed = [pair for pair in both if pair[0].verdict is not pair[1].verdict]
+    elsewhere = [pair for pair in changed if _differ(_processor(earlier, pair[0]), _processor(later, pair[1]))]
+    changed = [pair for pair in changed if pair not in elsewhere]
     new = [f"new: {_text(claim)}: {claim.verdict}" for name, claim in after.items() if name not in before]
     missing = [f"missing: {_text(claim)}: was {claim.verdict}" for name, claim in before.items() if name not in after]
     return Difference(
         failures=[_line(*pair) for pair in changed if _kind(*pair) in ("contradicted", "lost")],
-        remarks=[*(_line(*pair) for pair in changed if _kind(*pair) in ("gained", "changed")), *new, *missing],
-        same=len(both) - len(changed),
+        remarks=[
+            *(f"on another processor: {_line(*pair)}" for pair in elsewhere),
+            *(_line(*pair) for pair in changed if _kind(*pair) in ("gained", "changed")),
+            *new,
+            *missing,
+        ],
+        same=len(both) - len(elsewhere) - len(changed),
     )
 
 
@@ -94,6 +103,16 @@ def _kind(before: JudgedClaim, after: JudgedClaim) -> str:
     if before.verdict in _DECIDED:
         return "contradicted" if after.verdict in _DECIDED else "lost"
     return "gained" if after.verdict in _DECIDED else "changed"
+
+
+def _processor(record: Record, claim: JudgedClaim) -> str | int:
+    """Returns the processor that decided about a claim; none for the virtual clock, or if it is unknown."""
+    machines = {part.name: part.machine for part in record.parts if part.clock == Clock.REAL}
+    return machines.get(claim.part, {}).get("processor", "")
+
+
+def _differ(one: str | int, another: str | int) -> bool:
+    return bool(one and another) and one != another
 
 
 def _line(before: JudgedClaim, after: JudgedClaim) -> str:

@@ -181,13 +181,14 @@ def _made(record: Record) -> list[str]:
     lines: dict[str, list[str]] = {}
     for part in record.parts:
         machine = part.machine
-        where = ", ".join(
-            [
-                f"{machine.get('host', 'an unnamed machine')}: {machine.get('cores', '?')} cores",
-                f"{int(machine['memory_bytes']) / 2**30:.1f} GiB" if "memory_bytes" in machine else "",
-                f"{machine.get('system', '')}, Linux {machine.get('kernel', '?')}",
-            ]
-        ).replace(", ,", ",")
+        facts = [
+            f"{machine.get('host', 'an unnamed machine')}: {machine.get('cores', '?')} cores",
+            str(machine.get("processor", "")),
+            f"{int(machine['memory_bytes']) / 2**30:.1f} GiB" if "memory_bytes" in machine else "",
+            str(machine.get("system", "")),
+            f"Linux {machine.get('kernel', '?')}",
+        ]
+        where = ", ".join(filter(None, facts))
         lines.setdefault(f"{where}; commit {part.commit or 'unknown'}", []).append(part.started_at[:10])
     return [f"{line}; {' to '.join(dict.fromkeys((min(days), max(days))))}" for line, days in lines.items()]
 

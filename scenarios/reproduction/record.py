@@ -19,7 +19,7 @@ from scenarios.reproduction.progress import State, state_of
 FORMAT = 1
 _OfPart = TypeVar("_OfPart")
 
-_OF_MACHINE = ("host", "system", "kernel", "cores", "memory_bytes", "python")
+_OF_MACHINE = ("host", "system", "kernel", "cores", "processor", "memory_bytes", "python")
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,7 @@ def test_switches_that_are_too_busy_to_send_probes_do_not_look_like_dead_links()
 
 def test_many_links_are_probed_less_often():
     plan = ProbePlan(period_s=0.1, max_per_s=1000.0)
-    assert plan.period_for(100) == 0.1
-    assert plan.period_for(400) == 0.4
+    assert [plan.period_for(links) for links in (100, 400)] == [0.1, 0.4]
 
 
 def test_of_very_many_silent_links_only_those_that_were_silent_first_are_looked_at_and_all_dead_ones_are_found():

@@ -32,9 +32,7 @@ def test_jain(shares, index):
 
 def test_throughput_is_what_was_acknowledged_in_each_window():
     seen = throughput(trace(100, [(0, 0), (1, 125_000), (2, 375_000)]), 100, 2)
-    assert seen.times_s[0] == pytest.approx(0.25)
-    assert seen.values[0] == pytest.approx(1e6)
-    assert seen.values[-1] == pytest.approx(2e6)
+    assert (seen.times_s[0], seen.values[0], seen.values[-1]) == pytest.approx((0.25, 1e6, 2e6))
 
 
 def test_before_a_flow_began_it_carried_nothing_and_after_its_last_look_nothing_more():

@@ -58,8 +58,7 @@ class FakeLink(ChangeableLink):
     ],
 )
 def test_an_event_is_read_and_written_alike(text, event):
-    assert LinkEvent.parse(text) == event
-    assert LinkEvent.parse(str(event)) == event
+    assert LinkEvent.parse(text) == LinkEvent.parse(str(event)) == event
 
 
 @pytest.mark.parametrize(

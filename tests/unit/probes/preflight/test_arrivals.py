@@ -71,8 +71,7 @@ def test_a_curve_keeps_total_first_and_last(pieces):
         log.add(size, now)
     curve = log.curve()
     assert curve.total == log.total == sum(size for size, _ in pieces)
-    assert curve.first_ns == 1000 + pieces[0][1]
-    assert curve.last_ns == now
+    assert (curve.first_ns, curve.last_ns) == (1000 + pieces[0][1], now)
     assert list(curve.times_ns) == sorted(set(curve.times_ns))
 
 
@@ -118,8 +117,7 @@ def test_the_read_ahead_follows_the_path_and_shrinks(megabits, round_trip_ms, mp
 
 def test_goodput_is_that_of_the_time_in_which_all_streams_were_at_it():
     together = aggregate([_even(0, 1000, 1000), _even(500, 2000, 3000)], 0.5)
-    assert together.overlap_s == pytest.approx(0.5)
-    assert together.transfer_s == pytest.approx(2.0)
+    assert (together.overlap_s, together.transfer_s) == pytest.approx((0.5, 2.0))
     assert together.goodput_bps == pytest.approx(4000 * 8 * 1000, rel=1e-6)
     assert sum(each.bytes for each in together.intervals) == 1001 * 1000 + 1501 * 3000
     # Streams that never overlap are taken over the whole time.

@@ -11,7 +11,7 @@ from scenarios.reproduction import writing
 from scenarios.reproduction.__main__ import main
 from scenarios.reproduction.check import difference
 from scenarios.reproduction.parts import chosen
-from scenarios.reproduction.record import JudgedClaim, Record
+from scenarios.reproduction.record import JudgedClaim, MeasuredPart, Record
 from tests.support.reproduction_runs import stored_run
 
 YES, NO, UNDECIDED, UNTESTED = ClaimVerdict
@@ -23,8 +23,9 @@ def claim(verdict: ClaimVerdict, sentence: str = "faster") -> JudgedClaim:
     return JudgedClaim("x", "dtn_mss", sentence, "more", "+1 %", verdict, "", "dtn_mss", "virtual", Verdict.FAITHFUL)
 
 
-def record(*claims: JudgedClaim) -> Record:
-    return Record(1, (), claims)
+def record(*claims: JudgedClaim, processor: str = "this") -> Record:
+    facts = ("dtn_mss", "x", "", "", "real", Verdict.FAITHFUL, "", 1, 1, "", "", "", {"processor": processor})
+    return Record(1, (MeasuredPart(*facts),), claims)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,12 @@ def test_the_same_verdict_with_another_value_of_another_part_is_the_same(verdict
     again = replace(claim(verdict), measured="+2 %", part="another", clock="real")
     result = difference(record(claim(verdict)), record(again))
     assert (result.failures, result.remarks, result.same) == ([], [], 1)
+
+
+@pytest.mark.parametrize(("processor", "fails"), [("this", 1), ("another", 0), ("", 1)])
+def test_what_the_real_clock_measured_on_another_processor_is_only_told(processor, fails):
+    result = difference(record(claim(YES)), record(claim(NO), processor=processor))
+    assert (len(result.failures), len(result.remarks), result.same) == (fails, 1 - fails, 0)
 
 
 def test_new_and_missing_claims_are_told():
