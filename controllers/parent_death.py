@@ -8,6 +8,7 @@ from types import FrameType
 from flightpath import libc
 
 _PARENT_ENDED = signal.SIGUSR1
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, _PARENT_ENDED)
 
 
 def end_with_parent() -> None:
@@ -23,8 +24,8 @@ def end_with_parent() -> None:
     signals, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # a child's signals are not for this process
-    for number in (signal.SIGTERM, signal.SIGINT, _PARENT_ENDED):
+    os.register_at_fork(after_in_child=_undo)
+    for number in _SIGNALS:
         signal.signal(number, _left_to_the_thread)
     threading.Thread(target=_end_at_signal, args=(signals, parent), daemon=True).start()
     libc.request_signal_at_parents_end(_PARENT_ENDED)
@@ -34,6 +35,14 @@ def end_with_parent() -> None:
 
 def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:
     """Handles a signal whose number was also written to the pipe."""
+
+
+def _undo() -> None:
+    """Lets signals do in a forked child, which has no such thread, what they do by default."""
+    signal.set_wakeup_fd(-1)
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _left_to_the_thread:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _end_at_signal(signals: int, parent: int) -> None:

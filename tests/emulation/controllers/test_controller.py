@@ -217,8 +217,9 @@ def test_the_end_is_quiet_on_sigterm_and_sigint(command):
 
 
 def test_a_signal_ends_it_that_comes_as_its_event_loop_begins_to_wait():
-    """Python calls no handler then: here because the main thread never takes the signal."""
+    """Python calls no handler then: here because the main thread never takes the signal. A child ends by itself."""
     python = "import os, signal, time; from controllers.parent_death import end_with_parent; end_with_parent(); "
+    python += "child = os.fork() or time.sleep(30); os.kill(child, 15); assert os.wait()[1] == 15; "
     python += "signal.pthread_sigmask(signal.SIG_BLOCK, [15]); os.kill(os.getpid(), 15); time.sleep(30); os._exit(1)"
     subprocess.run([sys.executable, "-c", python], cwd=PROJECT, check=True, timeout=40)
 
