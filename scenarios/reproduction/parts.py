@@ -295,6 +295,16 @@ _ALL = (
         is_ours=True,
         adds_to="dtn_multihomed",
     ),
+    # How long streams take depends on how many packets are lost, and when: 1.5 to 5 s in three repetitions.
+    Part(
+        "dtn_multihomed_lossy",
+        "netpreflight",
+        f"--full {_only('size_mb', 100)} {_only('paths', 'lossy')} "
+        f"{_only('transport', 'TCP streams', 'MPTCP subflows')} --repeat 10",
+        cell_s=9,
+        is_ours=True,
+        adds_to="dtn_multihomed",
+    ),
     Part(
         "dtn_mss",
         "netpreflight",
