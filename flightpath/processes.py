@@ -1,7 +1,6 @@
 """Processes and their descendants, user namespaces and memory, from `/proc`."""
 
 import os
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -113,5 +112,5 @@ def processor() -> str:
     """Returns the processor's model, for example `AMD EPYC (family 25, model 1)`: clouds hide parts of the name."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
     facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    name = facts.get("model name", platform.machine())
+    name = facts.get("model name", os.uname().machine)
     return f"{name} (family {facts['cpu family']}, model {facts['model']})" if "cpu family" in facts else name

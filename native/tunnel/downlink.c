@@ -158,6 +158,15 @@ static uint64_t receive_first(struct downlink *downlink, uint64_t now)
     return first < 0 ? now : receive(downlink, first, now);
 }
 
+/* Receives from all paths that have something. Returns the time. */
+static uint64_t receive_all(struct downlink *downlink, const struct pollfd *polled, uint64_t now)
+{
+    for (int i = 0; i < downlink->tunnel->configuration->path_count; i++)
+        if (polled[i].revents != 0)
+            now = receive(downlink, i, now);
+    return now;
+}
+
 static void follow_path(struct downlink *downlink, int path, uint64_t now)
 {
     struct reorder *reorder = &downlink->tunnel->receiver.reorder;
@@ -212,11 +221,7 @@ void *downlink_run(void *context)
         if (waits)
             service_waited(&tunnel->receiving, now);
         follow_changes(&downlink, now);
-        if (is_model)
-            now = receive_first(&downlink, now);
-        for (int i = 0; i < count && !is_model; i++)
-            if (polled[i].revents != 0)
-                now = receive(&downlink, i, now);
+        now = is_model ? receive_first(&downlink, now) : receive_all(&downlink, polled, now);
         receiver_flush(&tunnel->receiver, now);
     }
     return NULL;

@@ -43,7 +43,8 @@ def difference(earlier: Record, later: Record) -> Difference:
     before, after = ({claim.name: claim for claim in record.claims} for record in (earlier, later))
     both = [(before[name], after[name]) for name in before if name in after]
     changed = [pair for pair in both if pair[0].verdict is not pair[1].verdict]
-    elsewhere = [pair for pair in changed if _differ(_processor(earlier, pair[0]), _processor(later, pair[1]))]
+    here, there = _processors(later), _processors(earlier)
+    elsewhere = [pair for pair in changed if _differ(there.get(pair[0].part), here.get(pair[1].part))]
     changed = [pair for pair in changed if pair not in elsewhere]
     new = [f"new: {_text(claim)}: {claim.verdict}" for name, claim in after.items() if name not in before]
     missing = [f"missing: {_text(claim)}: was {claim.verdict}" for name, claim in before.items() if name not in after]
@@ -105,13 +106,12 @@ def _kind(before: JudgedClaim, after: JudgedClaim) -> str:
     return "gained" if after.verdict in _DECIDED else "changed"
 
 
-def _processor(record: Record, claim: JudgedClaim) -> str | int:
-    """Returns the processor that decided about a claim; none for the virtual clock, or if it is unknown."""
-    machines = {part.name: part.machine for part in record.parts if part.clock == Clock.REAL}
-    return machines.get(claim.part, {}).get("processor", "")
+def _processors(record: Record) -> dict[str, object]:
+    """Returns the processors of a record's parts on the real clock, as far as they are known, by part."""
+    return {part.name: part.machine.get("processor") for part in record.parts if part.clock == Clock.REAL}
 
 
-def _differ(one: str | int, another: str | int) -> bool:
+def _differ(one: object, another: object) -> bool:
     return bool(one and another) and one != another
 
 
