@@ -111,7 +111,7 @@ def _probe_uml_kernel() -> Finding:
 
 @_machine_check(
     "CPUID faulting",
-    costs="Virtual time is the same unless a program asks for its processor where no search finds it (3 of 1386).",
+    costs="Virtual time is the same unless a program asks for its processor where no search finds it (1 of 1386).",
     remedy="use a machine with the flag cpuid_fault in /proc/cpuinfo, as with Intel's processors since 2012",
 )
 def _probe_cpuid_faulting() -> Finding:
