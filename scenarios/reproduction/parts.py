@@ -248,7 +248,7 @@ _ALL = (
     Part(
         "dtn_streams",
         "netpreflight",
-        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 1, 2)} --repeat 14",
+        f"{_STREAMS} {_only('size_mb', 100)} {_only('buffer_kib', 2048)} {_only('streams', 1, 2)} --repeat 10",
         cell_s=29,
         full="--full --repeat 30",
         full_cell_s=250,
@@ -285,7 +285,7 @@ _ALL = (
         full_cell_s=30,
         is_ours=True,
     ),
-    # A hash places the streams by chance, in one of four repetitions even one on each path. Subflows take longer than
+    # A hash places the streams by chance, in one of ten repetitions even one on each path. Subflows take longer than
     # streams that are placed, by hardly more than what counts as alike.
     Part(
         "dtn_multihomed_four",
@@ -296,12 +296,12 @@ _ALL = (
         is_ours=True,
         adds_to="dtn_multihomed",
     ),
-    # How long streams take depends on how many packets are lost, and when: 1.5 to 5 s in three repetitions.
+    # How long streams take depends on how many packets are lost, and when: 1.5 to 5 s in three repetitions, which decided nothing.
     Part(
         "dtn_multihomed_lossy",
         "netpreflight",
         f"--full {_only('size_mb', 100)} {_only('paths', 'lossy')} "
-        f"{_only('transport', 'TCP streams', 'MPTCP subflows')} --repeat 10",
+        f"{_only('transport', 'TCP streams', 'MPTCP subflows')} --repeat 6",
         cell_s=9,
         is_ours=True,
         adds_to="dtn_multihomed",
