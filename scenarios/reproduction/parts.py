@@ -296,7 +296,7 @@ _ALL = (
         is_ours=True,
         adds_to="dtn_multihomed",
     ),
-    # How long streams take depends on how many packets are lost, and when: 1.5 to 5 s in three repetitions, which decided nothing.
+    # How long streams take depends on how many packets are lost, and when: 1.5 to 5 s, so that three decide nothing.
     Part(
         "dtn_multihomed_lossy",
         "netpreflight",
