@@ -98,7 +98,7 @@ def test_programs_see_the_same_processor_on_each_machine(tmp_path, options, para
     seen = re.findall(r"^x86.cpu_features.(basic.model|isa_1)=(.*)", done.stdout, re.MULTILINE)
     assert (seen == [("basic.model", "0x2c"), ("isa_1", "0x3")]) is (not options) and len(seen) == 2, done
     asked = f"\n{'[01]' if options else 0}\n{f'{vendor} ' * 3}{not options} {vendor} 0xa20fa20f 0x12345678\n$"
-    assert re.search(asked, done.stdout), done  # the first is whether Java has AVX: it asks with one CPUID after the other
+    assert re.search(asked, done.stdout), done  # Java asks for AVX with one CPUID after the other
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
